@@ -1,0 +1,111 @@
+"""A small tidy table: named columns of equal length that convert to any data frame library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headcount.exceptions import InputError, choose
+
+
+class Frame(Mapping[str, NDArray[Any]]):
+    """Columns by name, in order.
+
+    Examples
+    --------
+    >>> frame = Frame({"method": ["CC", "PCC"], "ae": [0.25, 0.125]})
+    >>> frame
+    method     ae
+    CC      0.250
+    PCC     0.125
+    >>> frame["ae"].mean()
+    np.float64(0.1875)
+    >>> frame.to_pandas().shape
+    (2, 2)
+    """
+
+    def __init__(self, columns: Mapping[str, ArrayLike]):
+        self._columns = {str(name): np.asarray(values) for name, values in columns.items()}
+        lengths = {name: len(values) for name, values in self._columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"columns of a frame must be equally long, got {lengths}.")
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._columns:
+            choose("column", name, self._columns)
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self._columns.values()))) if self._columns else 0
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._columns)
+
+    def rows(self, which: NDArray[Any]) -> Frame:
+        """Rows given by a mask or by numbers."""
+        return Frame({name: values[which] for name, values in self._columns.items()})
+
+    def to_dict(self) -> dict[str, NDArray[Any]]:
+        """Columns as a plain dictionary."""
+        return dict(self._columns)
+
+    def to_pandas(self) -> Any:
+        """As a `pandas.DataFrame`."""
+        return self._native("pandas")
+
+    def to_polars(self) -> Any:
+        """As a `polars.DataFrame`."""
+        return self._native("polars")
+
+    def to_arrow(self) -> Any:
+        """As a `pyarrow.Table`."""
+        return self._native("pyarrow")
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _native(self, backend: str) -> Any:
+        plain = {
+            name: values.tolist() if values.dtype.kind == "U" else values
+            for name, values in self._columns.items()
+        }
+        return nw.from_dict(plain, backend=backend).to_native()
+
+    def mean_by(self, by: str, columns: list[str]) -> Frame:
+        """Mean of `columns` for each value of `by`, in order of first appearance."""
+        names, first, codes = np.unique(self[by], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        counts = np.bincount(codes, minlength=len(names))
+        means = {c: np.bincount(codes, self[c], len(names)) / counts for c in columns}
+        return Frame({by: names[order], **{c: v[order] for c, v in means.items()}})
+
+    def __repr__(self) -> str:
+        shown = min(self.n_rows, 20)
+        cells = [_format(name, values[:shown]) for name, values in self._columns.items()]
+        lines = ["  ".join(row).rstrip() for row in zip(*cells, strict=True)]
+        if self.n_rows > shown:
+            lines.append(f"... {self.n_rows - shown} more rows")
+        return "\n".join(lines)
+
+
+def _format(name: str, values: NDArray[Any]) -> list[str]:
+    """Header and values of one column, padded to one width."""
+    digits = 3 if values.dtype.kind == "f" and np.abs(values).max(initial=0) < 100 else 1
+    texts = [f"{v:.{digits}f}" if values.dtype.kind == "f" else str(v) for v in values.tolist()]
+    width = max(map(len, [name, *texts]))
+    pad = str.rjust if values.dtype.kind in "fiu" else str.ljust
+    return [pad(text, width) for text in [name, *texts]]

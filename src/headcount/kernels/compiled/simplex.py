@@ -1,0 +1,70 @@
+"""Quadratics on the simplex, many at once: minimise p'Gp/2 - b'p over p >= 0, sum p = 1."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from headcount.kernels.compiled.likelihood import _solve_free
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@njit(cache=True, nogil=True)
+def complementary(centre: Floats, spread: Floats, out: Floats, solved: Bools) -> None:
+    """Find p = centre[s] + spread mu with p, mu >= 0 and p mu = 0, for every row s.
+
+    `centre` are the minima under the sum constraint alone and `spread` the inverse of G on the
+    plane of sum zero. All wrong signs are swapped at once while that helps, then one at a time,
+    which must end (block principal pivoting: Judice and Pires, 1994).
+    """
+    n_rows, n = centre.shape
+    active = np.empty(n, dtype=np.bool_)
+    which = np.empty(n, dtype=np.int64)
+    factor, mu, negated = np.empty((n, n)), np.empty(n), np.empty(n)
+    p, dual = np.empty(n), np.empty(n)
+    for s in range(n_rows):
+        active[:] = False
+        negated[:] = -centre[s]
+        best, patience, done = n + 1, 3, False
+        for _ in range(40 * n):
+            n_active = 0
+            for k in range(n):
+                if active[k]:
+                    which[n_active] = k
+                    n_active += 1
+            if n_active == n:
+                break
+            if n_active > 0:
+                _solve_free(spread, negated, which, n_active, factor, mu)
+            dual[:] = 0.0
+            p[:] = centre[s]
+            for a in range(n_active):
+                dual[which[a]] = mu[a]
+                for k in range(n):
+                    p[k] += spread[k, which[a]] * mu[a]
+            wrong, last = 0, -1
+            for k in range(n):
+                if (active[k] and dual[k] < 0.0) or (not active[k] and p[k] < -1e-14):
+                    wrong += 1
+                    last = k
+            if wrong == 0:
+                done = True
+                break
+            if wrong < best:
+                best, patience = wrong, 3
+            else:
+                patience -= 1
+            for k in range(n):
+                bad = (active[k] and dual[k] < 0.0) or (not active[k] and p[k] < -1e-14)
+                if bad and (patience >= 0 or k == last):
+                    active[k] = not active[k]
+        total = 0.0
+        for k in range(n):
+            out[s, k] = 0.0 if active[k] else max(p[k], 0.0)
+            total += out[s, k]
+        solved[s] = done and total > 0.0
+        if solved[s]:
+            out[s] /= total

@@ -1,0 +1,103 @@
+"""Points on the simplex: projection, and exact least squares for many right-hand sides."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+Floats = NDArray[np.float64]
+
+
+def project(v: Floats) -> Floats:
+    """Nearest points of the simplex to the rows of `v` (Euclidean; sort and threshold)."""
+    ordered = -np.sort(-v, axis=1)
+    excess = np.cumsum(ordered, axis=1) - 1.0
+    ranks = np.arange(1, v.shape[1] + 1)
+    support = (ordered - excess / ranks > 0).sum(axis=1)
+    threshold = excess[np.arange(len(v)), support - 1] / support
+    return np.maximum(v - threshold[:, None], 0.0)
+
+
+def clip_and_normalise(v: Floats) -> Floats:
+    """Rows clipped to [0, 1] and divided by their sum; uniform where nothing is left."""
+    clipped = np.clip(v, 0.0, 1.0)
+    totals = clipped.sum(axis=1, keepdims=True)
+    safe = np.where(totals > 0, totals, 1.0)
+    return np.where(totals > 0, clipped / safe, 1.0 / v.shape[1])
+
+
+def least_squares(design: Floats, targets: Floats) -> Floats:
+    """Minimise |design p - target| over the simplex, exactly, for every row of `targets`.
+
+    Parameters
+    ----------
+    design : array of shape (d, k)
+        Of full column rank; callers add a small ridge where it may not be.
+    targets : array of shape (S, d)
+
+    Notes
+    -----
+    All rows share the Gram matrix, so its inverse is taken once and each row is a small linear
+    complementarity problem. Rows whose optimality conditions do not hold to rounding error, as
+    happens when the design is nearly singular, are solved again by `nnls`, slower but stable.
+    """
+    gram = design.T @ design
+    linear = targets @ design
+    return quadratic(gram, linear, design, targets)
+
+
+def quadratic(
+    gram: Floats, linear: Floats, design: Floats | None = None, targets: Floats | None = None
+) -> Floats:
+    """Minimise p'Gp/2 - b'p over the simplex for every row b of `linear`; G positive definite.
+
+    `design` and `targets` are the least-squares form of the same problem, if there is one: it
+    keeps more digits when a row has to be solved the slow way.
+    """
+    from headcount.kernels.compiled.simplex import complementary
+
+    inverse = np.linalg.inv(gram)
+    ones = inverse.sum(axis=1)
+    spread = inverse - np.outer(ones, ones) / ones.sum()
+    centre = linear @ spread + ones / ones.sum()
+    out, solved = np.empty_like(centre), np.zeros(len(centre), dtype=bool)
+    complementary(centre, spread, out, solved)
+    bad = ~solved | ~optimal(gram, linear, out)
+    if bad.any():
+        if design is None or targets is None:
+            design, targets = square_root(gram, linear)
+        for s in np.flatnonzero(bad):
+            out[s] = nearest_point(design, targets[s])
+    return out
+
+
+def optimal(gram: Floats, linear: Floats, p: Floats, tol: float = 1e-10) -> NDArray[np.bool_]:
+    """Whether each row satisfies the optimality conditions, relative to the scale of G."""
+    slope = p @ gram - linear
+    gap = (p * slope).sum(axis=1) - slope.min(axis=1)
+    scale = np.abs(gram).max() + np.abs(linear).max(axis=1)
+    return np.asarray(gap <= tol * scale)
+
+
+def nearest_point(design: Floats, target: Floats) -> Floats:
+    """Solve one simplex least squares by non-negative least squares, without approximation.
+
+    With sum p = 1 the residual is (design - target 1') p, so p is the nearest point to zero of a
+    convex hull. Scaling p = t u gives t^2 |r(u)|^2 + (1 - t)^2, whose minimum over t grows with
+    |r(u)|: the minimiser, normalised, is the answer for any weight of the extra row of ones.
+    """
+    residual = design - target[:, None]
+    weight = max(float(np.abs(residual).max()), 1e-8)
+    stacked = np.vstack([residual, np.full((1, design.shape[1]), weight)])
+    goal = np.zeros(len(stacked))
+    goal[-1] = weight
+    p: Floats = nnls(stacked, goal)[0]
+    return p / p.sum()
+
+
+def square_root(gram: Floats, linear: Floats) -> tuple[Floats, Floats]:
+    """Write a positive definite quadratic as least squares: G = R'R and b = R'q."""
+    values, vectors = np.linalg.eigh(gram)
+    roots = np.sqrt(np.maximum(values, values.max() * 1e-15))
+    return (vectors * roots).T, (linear @ vectors) / roots
