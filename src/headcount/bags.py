@@ -121,7 +121,7 @@ class Bags:
         """Share of each code 0..n_codes-1 among the items of each bag."""
         from headcount.kernels.compiled.bags import bag_counts
 
-        narrow = codes.astype(np.int8 if n_codes < 128 else np.int32)
+        narrow: Any = codes.astype(np.int8 if n_codes < 128 else np.int32)
         counts = np.zeros((len(self), n_codes), dtype=np.int64)
         over_ranges(
             lambda a, b: bag_counts(narrow, self.indptr, self.indices, counts, a, b),
@@ -236,10 +236,11 @@ class Bags:
         if not len(samples):
             raise InputError("no samples: the list is empty.")
         sizes = [s.shape[0] for s in samples]
-        stack = sp.vstack if sp.issparse(samples[0]) else np.vstack
-        pool = stack([s if sp.issparse(s) else np.asarray(s) for s in samples])
-        if sp.issparse(pool):
-            pool = pool.tocsr()
+        pool: Any = (
+            sp.vstack(list(samples), format="csr")
+            if sp.issparse(samples[0])
+            else np.vstack([np.asarray(s) for s in samples])
+        )
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         names = np.empty(0) if ids is None else np.asarray(ids)
         return pool, cls(indptr, np.arange(indptr[-1]), int(indptr[-1]), names)

@@ -37,4 +37,6 @@ def choose(what: str, got: object, options: Iterable[str]) -> str:
         return got
     near = get_close_matches(str(got), names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise InputError(f"unknown {what} {got!r}.{hint} Expected one of: {', '.join(map(repr, names))}.")
+    raise InputError(
+        f"unknown {what} {got!r}.{hint} Expected one of: {', '.join(map(repr, names))}."
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -78,7 +78,7 @@ class Frame(Mapping[str, NDArray[Any]]):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def _native(self, backend: str) -> Any:
+    def _native(self, backend: Literal["pandas", "polars", "pyarrow"]) -> Any:
         plain = {
             name: values.tolist() if values.dtype.kind == "U" else values
             for name, values in self._columns.items()

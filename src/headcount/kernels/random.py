@@ -49,7 +49,7 @@ def uniforms(seed: int, name: str, n: int, width: int) -> NDArray[np.float64]:
     with np.errstate(over="ignore"):
         steps = np.arange(1, width + 1, dtype=np.uint64) * _GAMMA
         bits = _mix(streams(seed, name, n)[:, None] + steps)
-    return (bits >> np.uint64(11)) * (1.0 / 2**53)
+    return np.asarray((bits >> np.uint64(11)) * (1.0 / 2**53), dtype=np.float64)
 
 
 def _mix(z: NDArray[np.uint64] | np.uint64) -> NDArray[np.uint64]:

@@ -16,7 +16,7 @@ def project(v: Floats) -> Floats:
     ranks = np.arange(1, v.shape[1] + 1)
     support = (ordered - excess / ranks > 0).sum(axis=1)
     threshold = excess[np.arange(len(v)), support - 1] / support
-    return np.maximum(v - threshold[:, None], 0.0)
+    return np.asarray(np.maximum(v - threshold[:, None], 0.0))
 
 
 def clip_and_normalise(v: Floats) -> Floats:
@@ -42,6 +42,10 @@ def least_squares(design: Floats, targets: Floats) -> Floats:
     complementarity problem. Rows whose optimality conditions do not hold to rounding error, as
     happens when the design is nearly singular, are solved again by `nnls`, slower but stable.
     """
+    if design.shape[1] == 2:
+        line = design[:, 1] - design[:, 0]
+        second = np.clip((targets - design[:, 0]) @ line / (line @ line), 0.0, 1.0)
+        return np.column_stack([1 - second, second])
     gram = design.T @ design
     linear = targets @ design
     return quadratic(gram, linear, design, targets)
@@ -52,32 +56,41 @@ def quadratic(
 ) -> Floats:
     """Minimise p'Gp/2 - b'p over the simplex for every row b of `linear`; G positive definite.
 
-    `design` and `targets` are the least-squares form of the same problem, if there is one: it
-    keeps more digits when a row has to be solved the slow way.
+    `gram` is one matrix for all rows or a stack with one a row. `design` and `targets` are the
+    least-squares form of the same problem, if there is one: it keeps more digits when a row has
+    to be solved the slow way.
     """
     from headcount.kernels.compiled.simplex import complementary
 
-    inverse = np.linalg.inv(gram)
-    ones = inverse.sum(axis=1)
-    spread = inverse - np.outer(ones, ones) / ones.sum()
-    centre = linear @ spread + ones / ones.sum()
+    grams = gram if gram.ndim == 3 else gram[None]
+    inverse = np.linalg.inv(grams)
+    ones = inverse.sum(axis=2)
+    spread = inverse - ones[:, :, None] * (ones / ones.sum(axis=1, keepdims=True))[:, None, :]
+    centre = _each(spread, linear) + ones / ones.sum(axis=1, keepdims=True)
     out, solved = np.empty_like(centre), np.zeros(len(centre), dtype=bool)
-    complementary(centre, spread, out, solved)
-    bad = ~solved | ~optimal(gram, linear, out)
-    if bad.any():
+    complementary(centre, np.ascontiguousarray(spread), out, solved)
+    for s in np.flatnonzero(~solved | ~optimal(grams, linear, out)):
         if design is None or targets is None:
-            design, targets = square_root(gram, linear)
-        for s in np.flatnonzero(bad):
-            out[s] = nearest_point(design, targets[s])
-    return out
+            root, goal = square_root(grams[s % len(grams)], linear[s])
+        else:
+            root, goal = design, targets[s]
+        out[s] = nearest_point(root, goal)
+    return np.asarray(out)
 
 
-def optimal(gram: Floats, linear: Floats, p: Floats, tol: float = 1e-10) -> NDArray[np.bool_]:
+def optimal(grams: Floats, linear: Floats, p: Floats, tol: float = 1e-10) -> NDArray[np.bool_]:
     """Whether each row satisfies the optimality conditions, relative to the scale of G."""
-    slope = p @ gram - linear
+    slope = _each(grams, p) - linear
     gap = (p * slope).sum(axis=1) - slope.min(axis=1)
-    scale = np.abs(gram).max() + np.abs(linear).max(axis=1)
+    scale = np.abs(grams).max(axis=(1, 2)) + np.abs(linear).max(axis=1)
     return np.asarray(gap <= tol * scale)
+
+
+def _each(matrices: Floats, rows: Floats) -> Floats:
+    """Symmetric matrix times row, one matrix for all rows or one a row."""
+    if len(matrices) == 1:
+        return np.asarray(rows @ matrices[0])
+    return np.asarray((matrices @ rows[:, :, None])[:, :, 0])
 
 
 def nearest_point(design: Floats, target: Floats) -> Floats:
@@ -93,7 +106,7 @@ def nearest_point(design: Floats, target: Floats) -> Floats:
     goal = np.zeros(len(stacked))
     goal[-1] = weight
     p: Floats = nnls(stacked, goal)[0]
-    return p / p.sum()
+    return np.asarray(p / p.sum())
 
 
 def square_root(gram: Floats, linear: Floats) -> tuple[Floats, Floats]:

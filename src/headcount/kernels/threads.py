@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -21,5 +22,5 @@ def over_ranges(work: Callable[[int, int], None], n: int, n_jobs: int | None = N
         return
     edges = np.linspace(0, n, 4 * jobs + 1).astype(int)
     with ThreadPoolExecutor(jobs) as pool:
-        for future in [pool.submit(work, a, b) for a, b in zip(edges, edges[1:], strict=False)]:
+        for future in [pool.submit(work, a, b) for a, b in pairwise(edges)]:
             future.result()

@@ -83,7 +83,8 @@ def _smoothed(p: Floats, hat: Floats, strength: float) -> Floats:
     if total > 0.0:
         smooth /= total
     mixed = strength * smooth + (1.0 - strength) * p
-    return mixed / mixed.sum()
+    mixed /= mixed.sum()
+    return mixed
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -317,7 +318,7 @@ def nonnegative_quadratic(hessian: Floats, target: Floats, y: Floats, max_iter: 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _scaled_gram(rows: Floats, inverse: Floats, m: int, work: Floats, out: Floats) -> None:
-    """out = sum_j rows[:, j] rows[:, j]' inverse[j]^2."""
+    """Out = sum_j rows[:, j] rows[:, j]' inverse[j]^2."""
     n_classes = rows.shape[1]
     out[:] = 0.0
     for block in range((m + B - 1) // B):
@@ -416,7 +417,7 @@ def maximise(
 
 @njit(cache=True, nogil=True)
 def _objective(p: Floats, inverse: Floats, extra: Floats, weight: float, m: int) -> float:
-    value = _sum_log(inverse, m) / weight - p.sum()
+    value: float = _sum_log(inverse, m) / weight - p.sum()
     for k in range(len(p)):
         if extra[k] > 0.0:
             value += extra[k] / weight * np.log(p[k]) if p[k] > 0.0 else -np.inf

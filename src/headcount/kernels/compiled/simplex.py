@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from headcount.kernels.compiled.likelihood import _solve_free
+from headcount.kernels.compiled.likelihood import _solve_free, nonnegative_quadratic
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -16,9 +16,10 @@ Bools = NDArray[np.bool_]
 def complementary(centre: Floats, spread: Floats, out: Floats, solved: Bools) -> None:
     """Find p = centre[s] + spread mu with p, mu >= 0 and p mu = 0, for every row s.
 
-    `centre` are the minima under the sum constraint alone and `spread` the inverse of G on the
-    plane of sum zero. All wrong signs are swapped at once while that helps, then one at a time,
-    which must end (block principal pivoting: Judice and Pires, 1994).
+    `centre` are the minima under the sum constraint alone and `spread` the inverses of G on the
+    plane of sum zero, one for all or one a row. All wrong signs are swapped at once while
+    that helps, then one at a time, which must end (block principal pivoting, Judice and Pires
+    1994).
     """
     n_rows, n = centre.shape
     active = np.empty(n, dtype=np.bool_)
@@ -26,6 +27,7 @@ def complementary(centre: Floats, spread: Floats, out: Floats, solved: Bools) ->
     factor, mu, negated = np.empty((n, n)), np.empty(n), np.empty(n)
     p, dual = np.empty(n), np.empty(n)
     for s in range(n_rows):
+        inverse = spread[s % len(spread)]
         active[:] = False
         negated[:] = -centre[s]
         best, patience, done = n + 1, 3, False
@@ -38,13 +40,13 @@ def complementary(centre: Floats, spread: Floats, out: Floats, solved: Bools) ->
             if n_active == n:
                 break
             if n_active > 0:
-                _solve_free(spread, negated, which, n_active, factor, mu)
+                _solve_free(inverse, negated, which, n_active, factor, mu)
             dual[:] = 0.0
             p[:] = centre[s]
             for a in range(n_active):
                 dual[which[a]] = mu[a]
                 for k in range(n):
-                    p[k] += spread[k, which[a]] * mu[a]
+                    p[k] += inverse[k, which[a]] * mu[a]
             wrong, last = 0, -1
             for k in range(n):
                 if (active[k] and dual[k] < 0.0) or (not active[k] and p[k] < -1e-14):
@@ -68,3 +70,46 @@ def complementary(centre: Floats, spread: Floats, out: Floats, solved: Bools) ->
         solved[s] = done and total > 0.0
         if solved[s]:
             out[s] /= total
+
+
+@njit(cache=True, nogil=True)
+def pulled_weights(
+    joint: Floats, shift: Floats, rho: float, out: Floats, start: int, stop: int
+) -> None:
+    """Minimise |C t - b| + rho |t| over t >= -1 for every row b of `shift`; out = 1 + t.
+
+    Neither norm is squared. At the optimum t solves a ridge problem whose strength is
+    rho |C t - b| / |t|, and that strength is found by repeated substitution, which descends.
+    """
+    k = joint.shape[1]
+    gram = joint.T @ joint
+    ridged = np.empty_like(gram)
+    target = np.empty(k)
+    for s in range(start, stop):
+        b = shift[s]
+        toward = joint.T @ b
+        size = np.sqrt((b * b).sum())
+        if size == 0.0 or np.sqrt((toward * toward).sum()) <= rho * size:
+            out[s] = 1.0  # no step away from the training prevalence pays
+            continue
+        strength = 1e-6 * np.trace(gram) / k
+        w = np.ones(k)
+        for _ in range(500):
+            ridged[:] = gram
+            for a in range(k):
+                ridged[a, a] += strength
+                target[a] = toward[a] + strength
+                for c in range(k):
+                    target[a] += gram[a, c]
+            nonnegative_quadratic(ridged, target, w, 6 * k)
+            t = w - 1.0
+            residual = joint @ t - b
+            r, length = np.sqrt((residual * residual).sum()), np.sqrt((t * t).sum())
+            if length <= 1e-14:
+                break
+            new = max(rho * r / length, 1e-15)
+            done = abs(new - strength) <= 1e-9 * strength
+            strength = new
+            if done:
+                break
+        out[s] = w

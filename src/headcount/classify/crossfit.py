@@ -1,0 +1,204 @@
+"""Fit a classifier once, with scores for labelled items that it had not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from headcount import _validation as check
+from headcount.exceptions import InputError
+from headcount.kernels.random import as_seed
+
+Floats = NDArray[np.float64]
+Split = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False)
+class ScorePass:
+    """What a classifier pass leaves behind, and all that a method needs to learn.
+
+    `scores` are those of held-out items (None if no method asked for them), `codes` the classes
+    of these items, `frequency` the share of each class among all labelled items.
+    """
+
+    classes: NDArray[Any]
+    frequency: Floats
+    classifier: Any = None
+    scores: Floats | None = None
+    codes: NDArray[np.int64] | None = None
+    kind: str = "posterior"
+
+
+def cross_fit(
+    classifier: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: int | float = 5,
+    held_out: bool = True,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> ScorePass:
+    """Fit a clone of `classifier` on everything, and score items by models that never saw them.
+
+    Parameters
+    ----------
+    cv : int or float
+        Number of stratified folds, or the share of items to hold out once.
+    held_out : bool
+        False skips the scores of held-out items, for methods that do not need them.
+    """
+    array = check.labels(y)
+    n = _num_samples(X)
+    check.same_length(n, array)
+    classes, codes = check.encode(array)
+    if isinstance(classifier, FrozenEstimator):
+        return _frozen(classifier, X, array)
+    check.two_or_more(classes)
+    frequency = np.bincount(codes, minlength=len(classes)) / len(codes)
+    # np.unique sorts labels as scikit-learn does, so the columns of its classifiers are ours.
+    fitted = clone(classifier).fit(X, array)
+    kind = score_kind(fitted)
+    if not held_out:
+        return ScorePass(classes, frequency, fitted, kind=kind)
+    splits = _splits(codes, classes, cv, random_state)
+    jobs = (
+        delayed(_fit_and_score)(clone(classifier), X, array, train, test, len(classes))
+        for train, test in splits
+    )
+    parts = Parallel(n_jobs=n_jobs)(jobs)
+    order = np.concatenate([test for _, test in splits])
+    rank = np.argsort(order, kind="stable")
+    return ScorePass(
+        classes, frequency, fitted, np.vstack(parts)[rank], codes[order[rank]], kind=kind
+    )
+
+
+def score_pass(scores: Any, y: Any, classes: ArrayLike | None, *, decisions: bool) -> ScorePass:
+    """Wrap scores that came from elsewhere: a transformer, a judge, a log."""
+    array = check.labels(y)
+    known, codes = check.encode(array, classes)
+    check.two_or_more(known)
+    matrix = check.score_matrix(scores, None)
+    check.same_length(len(matrix), array, "scores")
+    if matrix.shape[1] != len(known):
+        raise InputError(
+            f"scores have {matrix.shape[1]} columns and y holds {len(known)} classes "
+            f"{known.tolist()[:10]}. Pass classes=[...] in the order of the columns if y lacks one."
+        )
+    counts = np.bincount(codes, minlength=len(known))
+    if (counts == 0).any():
+        raise InputError(
+            f"class {known[counts == 0].tolist()[0]!r} has no labelled item: its scores cannot "
+            "be learnt. Add labelled items of it, or drop its column."
+        )
+    kind = "posterior"
+    inside = matrix.min() >= 0 and matrix.max() <= 1
+    if decisions and not inside:
+        kind = "decision"
+    else:
+        check.posteriors(matrix)
+    return ScorePass(known, counts / len(codes), None, matrix, codes, kind)
+
+
+def score_kind(classifier: Any) -> str:
+    """Say whether the classifier gives posteriors, or decision values only."""
+    if hasattr(classifier, "predict_proba"):
+        return "posterior"
+    if hasattr(classifier, "decision_function"):
+        return "decision"
+    if hasattr(classifier, "predict"):
+        return "label"
+    raise InputError(f"{classifier!r} has none of predict_proba, decision_function and predict.")
+
+
+def score(classifier: Any, X: Any, classes: NDArray[Any] | None = None) -> Floats:
+    """Scores of items, a column a class: posteriors, decision values, or one-hot predictions."""
+    kind = score_kind(classifier)
+    if kind == "posterior":
+        raw = np.asarray(classifier.predict_proba(X), dtype=np.float64)
+    elif kind == "decision":
+        raw = np.asarray(classifier.decision_function(X), dtype=np.float64)
+        if raw.ndim == 1:
+            raw = np.column_stack([-raw / 2, raw / 2])
+    else:
+        known = classifier.classes_ if classes is None else classes
+        raw = (np.asarray(classifier.predict(X))[:, None] == known).astype(np.float64)
+    if not np.isfinite(raw).all():
+        row = int(np.argmin(np.isfinite(raw).all(axis=1)))
+        raise InputError(
+            f"the classifier gave NaN or infinity for row {row}. Scale its features, or "
+            "regularise it more."
+        )
+    return raw
+
+
+def _fit_and_score(
+    classifier: Any,
+    X: Any,
+    y: NDArray[Any],
+    train: NDArray[np.int64],
+    test: NDArray[np.int64],
+    n_classes: int,
+) -> Floats:
+    fitted = classifier.fit(_safe_indexing(X, train), y[train])
+    scores = score(fitted, _safe_indexing(X, test))
+    if scores.shape[1] != n_classes:
+        raise InputError(
+            f"a classifier fitted on a part of the data gave {scores.shape[1]} columns for "
+            f"{n_classes} classes. Pass a smaller cv, or more items of the rare classes."
+        )
+    return scores
+
+
+def _splits(
+    codes: NDArray[np.int64], classes: NDArray[Any], cv: int | float, random_state: Any
+) -> list[Split]:
+    counts = np.bincount(codes, minlength=len(classes))
+    rarest = int(np.argmin(counts))
+    seed = as_seed(random_state) % 2**32
+    if isinstance(cv, bool) or not isinstance(cv, (int, float, np.integer, np.floating)):
+        raise InputError(f"cv must be a number of folds or a share to hold out, got {cv!r}.")
+    if isinstance(cv, (float, np.floating)) and 0 < cv < 1:
+        if min(counts.min() * cv, counts.min() * (1 - cv)) < 1:
+            raise InputError(
+                f"class {classes.tolist()[rarest]!r} has {counts[rarest]} labelled items, too few "
+                f"to hold out a share of {cv:g} of them. Add items, or use cv=2."
+            )
+        splitter: Any = StratifiedShuffleSplit(1, test_size=float(cv), random_state=seed)
+    elif cv >= 2 and cv == int(cv):
+        if counts.min() < cv:
+            raise InputError(
+                f"class {classes.tolist()[rarest]!r} has {counts[rarest]} labelled items, fewer "
+                f"than the {int(cv)} folds of cross-fitting. Set cv={max(2, counts.min())} or "
+                f"lower, add items of the class, or drop it. (n_samples={len(codes)})"
+            )
+        splitter = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
+    else:
+        raise InputError(f"cv must be at least 2 folds, or a share between 0 and 1, got {cv!r}.")
+    return list(splitter.split(np.zeros(len(codes)), codes))
+
+
+def _frozen(classifier: FrozenEstimator, X: Any, y: NDArray[Any]) -> ScorePass:
+    """Use an already fitted model as it is; the data given are its validation data."""
+    classes = np.asarray(classifier.classes_)
+    _, codes = check.encode(y, classes)
+    counts = np.bincount(codes, minlength=len(classes))
+    if (counts == 0).any():
+        raise InputError(
+            f"class {classes[counts == 0].tolist()[0]!r} of the frozen model has no item in the "
+            "validation data. Give validation items of every class."
+        )
+    scores = score(classifier, X)
+    return ScorePass(
+        classes, counts / len(codes), classifier, scores, codes, score_kind(classifier)
+    )

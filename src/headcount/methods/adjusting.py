@@ -1,0 +1,264 @@
+"""Methods that undo the classifier's confusion: solve M p = q, M the classes' mean scores."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bags import Bags
+from headcount.classify.calibration import Calibrator
+from headcount.exceptions import InputError, UnreliableWarning, choose
+from headcount.kernels import simplex
+from headcount.kernels.threads import over_ranges
+from headcount.methods.base import ScoreQuantifier
+from headcount.methods.counting import posterior_means
+
+Floats = NDArray[np.float64]
+RIDGE = 1e-10  # pulls what the data leave open to the training prevalence
+
+
+class PACC(ScoreQuantifier):
+    """Probabilistic adjusted count, also known as BBSE-soft and GPAC.
+
+    The bag's mean posterior q is a mixture of the classes' mean posteriors, the columns of M;
+    p minimises |M p - q| over the simplex. Bella et al. (2010); Lipton, Wang and Smola (2018);
+    the constrained solution after Bunse (2022).
+
+    Parameters
+    ----------
+    solver : {'simplex', 'inverse'}
+        'simplex' is the exact constrained least squares; 'inverse' the textbook
+        M^-1 q, clipped to [0, 1] and normalised.
+    weighting : {None, 'optimal'}
+        'optimal' weighs the equations by the inverse covariance of their error, from the bag
+        and from the labelled items, at a first estimate (two-step generalised moments).
+    classifier, calibrator, cv, n_jobs, random_state
+        As in `ScoreQuantifier`.
+
+    Examples
+    --------
+    >>> scores = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]]
+    >>> pacc = PACC().fit_scores(scores, ["neg", "pos", "neg", "pos"])
+    >>> pacc.predict_scores([[0.9, 0.1], [0.7, 0.3], [0.65, 0.35]]).round(2)
+    array([0.9, 0.1])
+    """
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        solver: str = "simplex",
+        weighting: str | None = None,
+        calibrator: str | Calibrator | None = None,
+        cv: int | float = 5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ):
+        super().__init__(
+            classifier, calibrator=calibrator, cv=cv, n_jobs=n_jobs, random_state=random_state
+        )
+        self.solver = solver
+        self.weighting = weighting
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        choose("solver", self.solver, ["simplex", "inverse"])
+        if self.weighting is not None:
+            choose("weighting", self.weighting, ["optimal"])
+            if self.solver == "inverse":
+                raise InputError("weighting='optimal' goes with solver='simplex'.")
+
+    def _items(self, scores: Floats) -> Floats:
+        """Feature of each labelled item: its posterior, or its predicted class as one-hot."""
+        return np.eye(scores.shape[1])[scores.argmax(axis=1)] if self._hard else scores
+
+    def _bag_features(self, scores: Floats, bags: Bags) -> Floats:
+        if self._hard:
+            return bags.shares(scores.argmax(axis=1), scores.shape[1], self.n_jobs)
+        return posterior_means(scores, bags, self.n_jobs)
+
+    def _learn(
+        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
+    ) -> None:
+        assert scores is not None and codes is not None
+        features = self._items(scores)
+        k = len(frequency)
+        self.frequency_ = frequency
+        self.confusion_ = class_means(features, codes, k)
+        self.condition_ = float(np.linalg.cond(self.confusion_))
+        if not self.condition_ < 1e6:
+            warnings.warn(
+                f"the classifier cannot tell some classes apart (condition number of the "
+                f"confusion matrix {self.condition_:.1e}): shares of these classes are guesses "
+                "towards the training prevalence. Use a better classifier or merge classes.",
+                UnreliableWarning,
+                stacklevel=4,
+            )
+        if self.weighting is not None:
+            self._counts = np.bincount(codes, minlength=k)
+            self._moments = (
+                np.stack([features[codes == c].T @ features[codes == c] for c in range(k)])
+                / self._counts[:, None, None]
+            )
+
+    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        q = self._bag_features(scores, bags)
+        if self.solver == "inverse":
+            return self._inverse(q)
+        first = regularised(self.confusion_, q, self.frequency_)
+        return first if self.weighting is None else self._second_step(first, q, bags.sizes)
+
+    def _inverse(self, q: Floats) -> Floats:
+        if np.linalg.matrix_rank(self.confusion_) < len(self.confusion_):
+            warnings.warn(
+                "the confusion matrix has no inverse: the unadjusted counts are returned. "
+                "solver='simplex' does better here.",
+                UnreliableWarning,
+                stacklevel=4,
+            )
+            return simplex.clip_and_normalise(q)
+        solved: Floats = np.linalg.solve(self.confusion_, q.T).T.astype(np.float64)
+        return simplex.clip_and_normalise(solved)
+
+    def _second_step(self, p: Floats, q: Floats, sizes: NDArray[np.int64]) -> Floats:
+        """Weigh the equations by the inverse covariance of q - M p at the first estimate."""
+        m, k = self.confusion_, len(self.confusion_)
+        within = self._moments - np.einsum("ik,jk->kij", m, m)
+        out = np.empty_like(p)
+        for s in range(0, len(p), 1024):  # memory: 1024 covariances at a time
+            part = slice(s, s + 1024)
+            mean = p[part] @ m.T
+            second = np.einsum("sk,kij->sij", p[part], self._moments)
+            mixed = second - np.einsum("si,sj->sij", mean, mean)
+            labelled = np.einsum("sk,kij->sij", p[part] ** 2 / self._counts, within)
+            noise = mixed / sizes[part, None, None] + labelled
+            scale = np.trace(noise, axis1=1, axis2=2) / k
+            noise += (1e-6 * scale + 1e-15)[:, None, None] * np.eye(k)
+            weighed = np.linalg.solve(noise, np.broadcast_to(m, noise.shape))
+            grams = m.T @ weighed
+            pull = RIDGE * np.trace(grams, axis1=1, axis2=2)[:, None] / k
+            linear = np.einsum("sik,si->sk", weighed, q[part]) + pull * self.frequency_
+            out[part] = simplex.quadratic(grams + pull[:, :, None] * np.eye(k), linear)
+        return out
+
+
+class ACC(PACC):
+    """Adjusted count, also known as BBSE and GAC: PACC on predicted labels. Forman (2008).
+
+    Parameters
+    ----------
+    classifier, solver, weighting, calibrator, cv, n_jobs, random_state
+        As in `PACC`.
+
+    Examples
+    --------
+    >>> acc = ACC().fit_scores([0.1, 0.3, 0.6, 0.8, 0.7, 0.2], [0, 0, 0, 1, 1, 1])
+    >>> acc.confusion_.round(2).tolist()
+    [[0.67, 0.33], [0.33, 0.67]]
+    >>> acc.predict_scores([0.9, 0.9, 0.1, 0.1]).round(2)
+    array([0.5, 0.5])
+    """
+
+    _hard = True
+
+
+BBSE = ACC
+BBSESoft = PACC
+
+
+class RLLS(ScoreQuantifier):
+    """Regularised learning under label shifts: weights w = p / p_train, pulled towards one.
+
+    Minimises |C (w - 1) - (q - q_train)| + rho |w - 1| over w >= 0, C the joint distribution
+    of score and class, rho from the deviation bound at level `delta` times `alpha`.
+    Azizzadenesheli et al. (2019).
+
+    Parameters
+    ----------
+    alpha : float, default 0.01
+        Strength of the regularisation.
+    delta : float, default 0.05
+        Level of the deviation bound.
+    hard : bool, default False
+        Whether to use predicted labels in place of posteriors.
+    classifier, calibrator, cv, n_jobs, random_state
+        As in `ScoreQuantifier`.
+
+    Examples
+    --------
+    >>> scores = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]]
+    >>> rlls = RLLS().fit_scores(scores, ["neg", "pos", "neg", "pos"])
+    >>> rlls.predict_scores([[0.9, 0.1], [0.7, 0.3], [0.65, 0.35]]).round(2)
+    array([0.9, 0.1])
+    """
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        alpha: float = 0.01,
+        delta: float = 0.05,
+        hard: bool = False,
+        calibrator: str | Calibrator | None = None,
+        cv: int | float = 5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ):
+        super().__init__(
+            classifier, calibrator=calibrator, cv=cv, n_jobs=n_jobs, random_state=random_state
+        )
+        self.alpha = alpha
+        self.delta = delta
+        self.hard = hard
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.alpha < 0 or not 0 < self.delta < 1:
+            raise InputError("alpha must not be negative and delta must lie between 0 and 1.")
+
+    def _learn(
+        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
+    ) -> None:
+        assert scores is not None and codes is not None
+        k, n = len(frequency), len(codes)
+        features = np.eye(k)[scores.argmax(axis=1)] if self.hard else scores
+        share = np.bincount(codes, minlength=k) / n
+        self.joint_ = class_means(features, codes, k) * share
+        self.frequency_ = frequency
+        bound = 2 * np.log(2 * k / self.delta)
+        self.rho_ = float(self.alpha * 3 * (bound / (3 * n) + np.sqrt(bound / n)))
+
+    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        from headcount.kernels.compiled.simplex import pulled_weights
+
+        k = scores.shape[1]
+        q = (
+            bags.shares(scores.argmax(axis=1), k, self.n_jobs)
+            if self.hard
+            else posterior_means(scores, bags, self.n_jobs)
+        )
+        shift = q - self.joint_.sum(axis=1)
+        weights = np.empty_like(q)
+        over_ranges(
+            lambda a, b: pulled_weights(self.joint_, shift, self.rho_, weights, a, b),
+            len(bags),
+            self.n_jobs,
+        )
+        return simplex.clip_and_normalise(weights * self.frequency_)
+
+
+def class_means(features: Floats, codes: NDArray[np.int64], k: int) -> Floats:
+    """Matrix whose column c is the mean feature of the items of class c."""
+    return np.column_stack([features[codes == c].mean(axis=0) for c in range(k)])
+
+
+def regularised(design: Floats, targets: Floats, centre: Floats) -> Floats:
+    """Simplex least squares in which what is left open goes to `centre`."""
+    k = design.shape[1]
+    pull = np.sqrt(RIDGE * (design**2).sum() / k)
+    stacked = np.vstack([design, pull * np.eye(k)])
+    goals = np.hstack([targets, np.broadcast_to(pull * centre, (len(targets), k))])
+    return simplex.least_squares(stacked, goals)

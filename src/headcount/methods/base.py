@@ -1,0 +1,247 @@
+"""The contract of a quantifier, and the base of those that work on a classifier's scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from headcount import _validation as check
+from headcount.bags import Bags
+from headcount.classify.calibration import Calibrator, logits_of, make_calibrator
+from headcount.classify.crossfit import ScorePass, cross_fit, score, score_pass
+from headcount.exceptions import InputError
+
+Floats = NDArray[np.float64]
+
+
+class Quantifier(BaseEstimator, ABC):
+    """Base of all quantifiers: learn from labelled items, then estimate class shares of sets.
+
+    Estimates are aligned with ``classes_`` and always lie on the simplex.
+    """
+
+    classes_: NDArray[Any]
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from items `X` with labels `y`."""
+
+    @abstractmethod
+    def predict_bags(self, X: Any, bags: Bags) -> Floats:
+        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+
+    def predict(self, X: Any) -> Floats:
+        """Estimate the prevalence of each class among the items `X`, taken as one set."""
+        check_is_fitted(self, "classes_")
+        return np.asarray(self.predict_bags(X, Bags.single(_some(X)))[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+class ScoreQuantifier(Quantifier):
+    """Base of the quantifiers that aggregate a classifier's scores.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, optional
+        Logistic regression by default. It is cloned, never fitted in place; wrap a fitted model
+        in `sklearn.frozen.FrozenEstimator` and pass validation data to `fit` to use it as it is.
+    calibrator : str, calibrator or None
+        'platt', 'isotonic', 'temperature', 'bcts', 'vs', 'nbvs', fitted on held-out scores.
+    cv : int or float, default 5
+        Stratified folds for held-out scores, or the share of items to hold out once.
+    n_jobs : int, optional
+        Folds and bags handled at once.
+    random_state : int, generator or None, default 0
+        Decides the folds. Fixed by default, so that the same data give the same estimates.
+    """
+
+    _hard = False  # whether the predicted label is all that the method looks at
+    _learns_from_scores = True  # whether it needs held-out scores even without a calibrator
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        calibrator: str | Calibrator | None = None,
+        cv: int | float = 5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ):
+        self.classifier = classifier
+        self.calibrator = calibrator
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @abstractmethod
+    def _learn(
+        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
+    ) -> None:
+        """Learn from held-out, calibrated scores and class numbers."""
+
+    @abstractmethod
+    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        """Estimate every bag from calibrated scores of the pool."""
+
+    def _check_params(self) -> None:
+        """Refuse impossible settings before any work; subclasses add their own."""
+        make_calibrator(self.calibrator)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the classifier, score held-out items and learn from them.
+
+        Parameters
+        ----------
+        X : items
+            Whatever the classifier takes: arrays, data frames, sparse matrices, texts.
+        y : labels
+            Of any type; ``classes_`` holds them sorted.
+        """
+        self._check_params()
+        return self._fit_pass(self._run_pass(X, y, self._needs_held_out()))
+
+    def fit_scores(self, scores: Any, y: Any, *, classes: ArrayLike | None = None) -> Self:
+        """Learn from scores of labelled items that come from elsewhere.
+
+        Parameters
+        ----------
+        scores : array of shape (n, k), or (n,) for the second of two classes
+            Posteriors of items that the model was not trained on; with a calibrator, decision
+            values will do.
+        y : labels
+        classes : optional
+            The class of each column; by default the sorted labels.
+        """
+        self._check_params()
+        decisions = self._hard or make_calibrator(self.calibrator) is not None
+        return self._fit_pass(score_pass(scores, y, classes, decisions=decisions))
+
+    def predict_bags(self, X: Any, bags: Bags) -> Floats:
+        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        return self._estimate(self._pool_scores(X, bags), bags)
+
+    def predict_scores(self, scores: Any, bags: Bags | None = None) -> Floats:
+        """Estimate from scores: one set as a vector, or many bags with a row each."""
+        check_is_fitted(self, "classes_")
+        matrix = check.score_matrix(scores, len(self.classes_))
+        if self.score_kind_ == "posterior":
+            check.posteriors(matrix)
+        if bags is None:
+            return np.asarray(self._estimate(matrix, Bags.single(len(matrix)))[0])
+        _same_pool(len(matrix), bags)
+        return self._estimate(matrix, bags)
+
+    def _estimate(self, raw: Floats, bags: Bags) -> Floats:
+        return self._aggregate(self._calibrated(raw), bags)
+
+    def _pool_scores(self, X: Any, bags: Bags) -> Floats:
+        check_is_fitted(self, "classes_")
+        if self.classifier_ is None:
+            raise InputError(
+                "this quantifier was fitted on scores and has no classifier: "
+                "use predict_scores, or fit it on items."
+            )
+        _same_pool(_some(X), bags)
+        return score(self.classifier_, X, self.classes_)
+
+    def _run_pass(self, X: Any, y: Any, held_out: bool) -> ScorePass:
+        classifier = (
+            LogisticRegression(max_iter=1000) if self.classifier is None else self.classifier
+        )
+        return cross_fit(
+            classifier,
+            X,
+            y,
+            cv=self.cv,
+            held_out=held_out,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
+
+    def _pass_key(self) -> str:
+        """Text equal for two quantifiers that can share a classifier pass."""
+        classifier = self.classifier
+        if isinstance(classifier, FrozenEstimator):
+            return f"frozen {id(classifier.estimator)}"
+        settings = None if classifier is None else (type(classifier), classifier.get_params())
+        return str(joblib.hash((settings, self.cv, self.random_state)))
+
+    def _needs_held_out(self) -> bool:
+        return self._learns_from_scores or make_calibrator(self.calibrator) is not None
+
+    def _fit_pass(self, done: ScorePass) -> Self:
+        """Learn from a classifier pass, this quantifier's own or a shared one."""
+        self._check_params()
+        calibrator = make_calibrator(self.calibrator)
+        if (
+            done.kind != "posterior"
+            and not self._hard
+            and (calibrator is None or done.kind == "label")
+        ):
+            raise InputError(
+                f"{type(self).__name__} needs posterior probabilities, and the classifier "
+                f"{done.classifier!r} has no predict_proba. "
+                + ("Set calibrator='platt'." if done.kind == "decision" else "Use another one.")
+            )
+        self.calibrator_: Calibrator | None = None
+        scores = done.scores
+        if calibrator is not None:
+            assert scores is not None and done.codes is not None
+            self.calibrator_ = calibrator.fit(logits_of(scores, done.kind), done.codes)
+        self.score_kind_ = done.kind
+        self.classifier_ = done.classifier
+        self.classes_ = done.classes
+        self._learn(
+            None if scores is None else self._calibrated(scores), done.codes, done.frequency
+        )
+        return self
+
+    def _calibrated(self, raw: Floats) -> Floats:
+        if self.calibrator_ is None:
+            return raw
+        return np.asarray(self.calibrator_.transform(logits_of(raw, self.score_kind_)))
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen by the classifier."""
+        return int(self._of_classifier("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features seen by the classifier."""
+        return np.asarray(self._of_classifier("feature_names_in_"))
+
+    def _of_classifier(self, name: str) -> Any:
+        classifier = self.__dict__.get("classifier_")
+        if classifier is None or not hasattr(classifier, name):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(classifier, name)
+
+
+def _some(X: Any) -> int:
+    """Number of items, at least one."""
+    n = int(_num_samples(X))
+    if n == 0:
+        raise InputError("X is empty (0 sample(s)): a share of nothing is undefined.")
+    return n
+
+
+def _same_pool(n: int, bags: Bags) -> None:
+    if n != bags.n_items:
+        raise InputError(
+            f"the pool has {n} items and the bags were drawn from one of {bags.n_items}. "
+            "Pass the items that the bags refer to."
+        )

@@ -1,0 +1,123 @@
+"""Methods that count: the training prevalence, predicted labels, posteriors."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _num_samples,
+    check_is_fitted,
+)
+
+from headcount import _validation as check
+from headcount.bags import Bags
+from headcount.methods.base import Quantifier, ScoreQuantifier, _same_pool, _some
+
+Floats = NDArray[np.float64]
+
+
+class MLPE(Quantifier):
+    """Maximum-likelihood prevalence estimation: answer the training prevalence, always.
+
+    The trivial baseline, right only if nothing has moved.
+
+    Examples
+    --------
+    >>> MLPE().fit([[0], [0], [0], [0]], ["neg", "neg", "neg", "pos"]).predict([[1], [1]])
+    array([0.75, 0.25])
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Count the labels; `X` is looked at only for its shape."""
+        array = check.labels(y)
+        check.same_length(_num_samples(X), array)
+        if hasattr(X, "shape"):
+            _check_n_features(self, X, reset=True)
+            _check_feature_names(self, X, reset=True)
+        self.classes_, codes = check.encode(array)
+        check.two_or_more(self.classes_)
+        self.prevalence_ = np.bincount(codes) / len(codes)
+        return self
+
+    def fit_scores(self, scores: Any, y: Any, *, classes: ArrayLike | None = None) -> Self:
+        """Count the labels."""
+        array = check.labels(y)
+        check.same_length(len(scores), array, "scores")
+        self.classes_, codes = check.encode(array, classes)
+        check.two_or_more(self.classes_)
+        self.prevalence_ = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
+        return self
+
+    def predict_bags(self, X: Any, bags: Bags) -> Floats:
+        """Answer the training prevalence for every bag."""
+        check_is_fitted(self, "classes_")
+        if hasattr(X, "shape") and hasattr(self, "n_features_in_"):
+            _check_feature_names(self, X, reset=False)
+            _check_n_features(self, X, reset=False)
+        _same_pool(_some(X), bags)
+        return np.tile(self.prevalence_, (len(bags), 1))
+
+    def predict_scores(self, scores: Any, bags: Bags | None = None) -> Floats:  # noqa: ARG002
+        """Answer the training prevalence for every bag."""
+        check_is_fitted(self, "classes_")
+        every = np.tile(self.prevalence_, (1 if bags is None else len(bags), 1))
+        return every[0] if bags is None else every
+
+
+class CC(ScoreQuantifier):
+    """Classify and count: the share of items predicted as each class.
+
+    Biased towards the training prevalence as soon as the classifier errs; kept as the baseline
+    that everybody would try first. Forman (2008).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> CC(DecisionTreeClassifier(max_depth=2, random_state=0)).fit(X, y).predict(X).round(2)
+    array([0.38, 0.62])
+    """
+
+    _hard = True
+    _learns_from_scores = False
+
+    def _learn(
+        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
+    ) -> None:
+        """Nothing to learn beyond the classifier."""
+
+    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        return bags.shares(scores.argmax(axis=1), scores.shape[1], self.n_jobs)
+
+
+class PCC(CC):
+    """Probabilistic classify and count: the mean posterior. Bella et al. (2010).
+
+    With calibrated posteriors it is the best answer when the prevalence has not moved, or when
+    only the mix of items has; under a change of prevalence it is biased like CC.
+
+    Examples
+    --------
+    >>> scores = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]]
+    >>> PCC().fit_scores(scores, ["neg", "pos", "neg", "pos"]).predict_scores(scores).round(2)
+    array([0.55, 0.45])
+    """
+
+    _hard = False
+
+    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        return posterior_means(scores, bags, self.n_jobs)
+
+
+def posterior_means(scores: Floats, bags: Bags, n_jobs: int | None) -> Floats:
+    """Mean posterior of each bag, normalised; one column is enough for two classes."""
+    if scores.shape[1] == 2:
+        second = np.clip(bags.means(scores[:, 1:], n_jobs), 0.0, 1.0)
+        return np.hstack([1 - second, second])
+    means = bags.means(scores, n_jobs)
+    return np.asarray(means / means.sum(axis=1, keepdims=True))

@@ -1,0 +1,183 @@
+"""Methods that maximise the likelihood of the bag as a mixture of classes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headcount.bags import Bags
+from headcount.classify.calibration import FLOOR, Calibrator
+from headcount.exceptions import ConvergenceWarning, InputError, UnreliableWarning, choose
+from headcount.kernels.threads import over_ranges
+from headcount.methods.base import ScoreQuantifier
+
+Floats = NDArray[np.float64]
+
+
+class SLD(ScoreQuantifier):
+    """Maximum likelihood of the prevalences, also known as EMQ and MLLS.
+
+    The likelihood of an item under class k is its posterior over the training prevalence, so p
+    maximises sum_i log sum_k p_k posterior_ik / prior_k over the simplex, a concave problem.
+    Saerens, Latinne and Decaestecker (2002); with calibration, Alexandari et al. (2020).
+
+    Parameters
+    ----------
+    solver : {'exact', 'em'}
+        'exact' is Newton's method with a certificate of optimality; 'em' the historical
+        iteration, which stops when the mean change falls below `tol` after eleven steps.
+    tol : float, optional
+        1e-9 on the slopes for 'exact', 1e-4 on the change for 'em', as is customary.
+    max_iter : int, default 1000
+    alpha : float or array, default 1
+        Parameters of a Dirichlet prior; above 1 they give the maximum a posteriori.
+    smoothing : float, default 0
+        Strength, up to 1, with which each step of EM pulls its prior to a polynomial in the
+        class number, the regularisation of DortmundAI at LeQua 2022; implies EM.
+    smoothing_order : int, default 0
+        Degree of that polynomial; 0 pulls to equal shares.
+    classifier, calibrator, cv, n_jobs, random_state
+        As in `ScoreQuantifier`. With a calibrator, the prior is the mean calibrated posterior.
+
+    Examples
+    --------
+    >>> scores = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]]
+    >>> sld = SLD().fit_scores(scores, ["neg", "pos", "neg", "pos"])
+    >>> sld.predict_scores([[0.9, 0.1], [0.7, 0.3], [0.1, 0.9]]).round(2)
+    array([0.7, 0.3])
+    """
+
+    _learns_from_scores = False
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        solver: str = "exact",
+        tol: float | None = None,
+        max_iter: int = 1000,
+        alpha: float | ArrayLike = 1.0,
+        smoothing: float = 0.0,
+        smoothing_order: int = 0,
+        calibrator: str | Calibrator | None = None,
+        cv: int | float = 5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ):
+        super().__init__(
+            classifier, calibrator=calibrator, cv=cv, n_jobs=n_jobs, random_state=random_state
+        )
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.alpha = alpha
+        self.smoothing = smoothing
+        self.smoothing_order = smoothing_order
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        choose("solver", self.solver, ["exact", "em"])
+        if np.min(self.alpha) < 1:
+            raise InputError(f"alpha must be at least 1 in every class, got {self.alpha!r}.")
+        if not 0 <= self.smoothing <= 1:
+            raise InputError(f"smoothing must lie between 0 and 1, got {self.smoothing!r}.")
+
+    def _learn(
+        self,
+        scores: Floats | None,
+        codes: NDArray[np.int64] | None,  # noqa: ARG002 - part of the contract
+        frequency: Floats,
+    ) -> None:
+        self.prior_ = frequency
+        if scores is None:
+            return
+        mean = np.clip(scores, FLOOR, 1.0).mean(axis=0)
+        if self.calibrator_ is not None:
+            self.prior_ = mean / mean.sum()
+        elif np.abs(mean - frequency).max() > 0.05 + 1.5 / np.sqrt(len(scores)):
+            warnings.warn(
+                "the posteriors do not agree with the class frequencies "
+                f"(mean {np.round(mean, 3).tolist()[:6]}, frequencies "
+                f"{np.round(frequency, 3).tolist()[:6]}): was the classifier trained on other "
+                "shares, or with class weights? SLD will be biased; calibrator='bcts' repairs it.",
+                UnreliableWarning,
+                stacklevel=4,
+            )
+
+    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        likelihood = np.clip(scores, FLOOR, 1.0) / self.prior_
+        k = scores.shape[1]
+        extra = np.broadcast_to(np.asarray(self.alpha, dtype=float) - 1.0, (k,)).copy()
+        loose = self.solver == "em" or self.smoothing > 0
+        tol = self.tol if self.tol is not None else (1e-4 if self.solver == "em" else 1e-9)
+        estimates, converged = maximise_likelihood(
+            likelihood,
+            bags,
+            self.prior_,
+            extra=extra,
+            em=loose,
+            tol=tol,
+            max_iter=self.max_iter if self.solver == "em" or not loose else 20 * self.max_iter,
+            smoothing=self.smoothing,
+            order=self.smoothing_order,
+            n_jobs=self.n_jobs,
+        )
+        if not converged.all():
+            warnings.warn(
+                f"the likelihood of {int((~converged).sum())} of {len(bags)} bags was not "
+                f"maximised within max_iter={self.max_iter} to tol={tol:g}. Raise one of them.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return estimates
+
+
+EMQ = SLD
+MLLS = SLD
+
+
+def maximise_likelihood(
+    likelihood: Floats,
+    bags: Bags,
+    start: Floats,
+    *,
+    extra: Floats,
+    em: bool,
+    tol: float,
+    max_iter: int,
+    smoothing: float = 0.0,
+    order: int = 0,
+    n_jobs: int | None = None,
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Mixture weights of every bag by the kernel that fits, and whether each has converged."""
+    from headcount.kernels.compiled import likelihood as kernels
+
+    k = likelihood.shape[1]
+    out, converged = np.empty((len(bags), k)), np.zeros(len(bags), dtype=bool)
+    common = (likelihood, bags.indptr, bags.indices)
+
+    def work(a: int, b: int) -> None:
+        if em and k == 2 and smoothing == 0:
+            kernels.em_two(*common, start, extra, tol, 11, max_iter, out, converged, a, b)
+        elif em:
+            hat = _polynomial_hat(k, order)
+            kernels.em(
+                *common, start, extra, tol, 11, max_iter, hat, smoothing, out, converged, a, b
+            )
+        elif k == 2:
+            kernels.maximise_two(*common, extra, tol, max_iter, out, converged, a, b)
+        else:
+            kernels.maximise(*common, start, extra, tol, max_iter, out, converged, a, b)
+
+    over_ranges(work, len(bags), n_jobs)
+    return out, converged
+
+
+def _polynomial_hat(k: int, order: int) -> Floats:
+    """Matrix that fits a polynomial of degree `order` to k numbers."""
+    basis = np.vander(np.linspace(-1, 1, k), min(order, k - 1) + 1)
+    q = np.linalg.qr(basis)[0]
+    return np.ascontiguousarray(q @ q.T)
