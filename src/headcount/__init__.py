@@ -1,65 +1,86 @@
-"""Headcount: not which, but how many. Class shares of unlabelled data when the world has moved."""
+"""Headcount: not which, but how many. Class shares of unlabelled data when the world has moved.
 
-from headcount.bags import Bags
-from headcount.evaluation import evaluate, evaluate_many, leaderboard
-from headcount.exceptions import HeadcountError, HeadcountWarning, InputError
-from headcount.frame import Frame
-from headcount.measures import Measure, measure, signed_errors
-from headcount.methods import (
-    ACC,
-    BBSE,
-    CC,
-    EMQ,
-    MLLS,
-    MLPE,
-    PACC,
-    PCC,
-    RLLS,
-    SLD,
-    BBSESoft,
-    Quantifier,
-    ScoreQuantifier,
-)
-from headcount.protocols import (
-    ByGroup,
-    ByTime,
-    DirichletPrevalence,
-    NaturalPrevalence,
-    PrevalenceGrid,
-    UniformPrevalence,
-)
+Names are loaded when first used, so that `import headcount` costs next to nothing: scikit-learn
+alone takes a second, and imports pandas where it finds it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headcount.bags import Bags
+    from headcount.evaluation import evaluate, evaluate_many, leaderboard
+    from headcount.exceptions import HeadcountError, HeadcountWarning, InputError
+    from headcount.frame import Frame
+    from headcount.measures import Measure, measure, signed_errors
+    from headcount.methods import (
+        ACC,
+        BBSE,
+        CC,
+        EMQ,
+        MLLS,
+        MLPE,
+        PACC,
+        PCC,
+        RLLS,
+        SLD,
+        BBSESoft,
+        Quantifier,
+        ScoreQuantifier,
+    )
+    from headcount.protocols import (
+        ByGroup,
+        ByTime,
+        DirichletPrevalence,
+        NaturalPrevalence,
+        PrevalenceGrid,
+        UniformPrevalence,
+    )
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ACC",
-    "BBSE",
-    "CC",
-    "EMQ",
-    "MLLS",
-    "MLPE",
-    "PACC",
-    "PCC",
-    "RLLS",
-    "SLD",
-    "BBSESoft",
-    "Bags",
-    "ByGroup",
-    "ByTime",
-    "DirichletPrevalence",
-    "Frame",
-    "HeadcountError",
-    "HeadcountWarning",
-    "InputError",
-    "Measure",
-    "NaturalPrevalence",
-    "PrevalenceGrid",
-    "Quantifier",
-    "ScoreQuantifier",
-    "UniformPrevalence",
-    "evaluate",
-    "evaluate_many",
-    "leaderboard",
-    "measure",
-    "signed_errors",
-]
+_HOMES = {
+    "bags": ["Bags"],
+    "evaluation": ["evaluate", "evaluate_many", "leaderboard"],
+    "exceptions": ["HeadcountError", "HeadcountWarning", "InputError"],
+    "frame": ["Frame"],
+    "measures": ["Measure", "measure", "signed_errors"],
+    "methods": [
+        "ACC",
+        "BBSE",
+        "BBSESoft",
+        "CC",
+        "EMQ",
+        "MLLS",
+        "MLPE",
+        "PACC",
+        "PCC",
+        "Quantifier",
+        "RLLS",
+        "SLD",
+        "ScoreQuantifier",
+    ],
+    "protocols": [
+        "ByGroup",
+        "ByTime",
+        "DirichletPrevalence",
+        "NaturalPrevalence",
+        "PrevalenceGrid",
+        "UniformPrevalence",
+    ],
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'headcount' has no attribute {name!r}")
+    value = getattr(import_module(f"headcount.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

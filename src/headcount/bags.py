@@ -66,7 +66,7 @@ class Bags:
         empty = np.flatnonzero(np.diff(indptr) <= 0)
         if len(empty):
             raise InputError(
-                f"bag {ids[empty[0]]!r} is empty ({len(empty)} of {len(self)} bags are): "
+                f"bag {ids.tolist()[empty[0]]!r} is empty ({len(empty)} of {len(self)} bags are): "
                 "a share of nothing is undefined. Leave empty bags out."
             )
 

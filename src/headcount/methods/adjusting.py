@@ -124,24 +124,30 @@ class PACC(ScoreQuantifier):
         return simplex.clip_and_normalise(solved)
 
     def _second_step(self, p: Floats, q: Floats, sizes: NDArray[np.int64]) -> Floats:
-        """Weigh the equations by the inverse covariance of q - M p at the first estimate."""
-        m, k = self.confusion_, len(self.confusion_)
-        within = self._moments - np.einsum("ik,jk->kij", m, m)
+        """Weigh the equations by the inverse covariance of q - M p at the first estimate.
+
+        One equation is left out, because features sum to one.
+        """
+        k = len(self.confusion_)
+        m, moments = self.confusion_[:-1], self._moments[:, :-1, :-1]
+        within = moments - np.einsum("ik,jk->kij", m, m)
         out = np.empty_like(p)
         for s in range(0, len(p), 1024):  # memory: 1024 covariances at a time
             part = slice(s, s + 1024)
             mean = p[part] @ m.T
-            second = np.einsum("sk,kij->sij", p[part], self._moments)
-            mixed = second - np.einsum("si,sj->sij", mean, mean)
+            mixed = np.einsum("sk,kij->sij", p[part], moments) - mean[:, :, None] * mean[:, None]
             labelled = np.einsum("sk,kij->sij", p[part] ** 2 / self._counts, within)
             noise = mixed / sizes[part, None, None] + labelled
-            scale = np.trace(noise, axis1=1, axis2=2) / k
-            noise += (1e-6 * scale + 1e-15)[:, None, None] * np.eye(k)
-            weighed = np.linalg.solve(noise, np.broadcast_to(m, noise.shape))
+            floor = 1e-9 * np.trace(noise, axis1=1, axis2=2) + 1e-15
+            noise += floor[:, None, None] * np.eye(k - 1)
+            weighed = np.linalg.solve(noise, np.broadcast_to(m, (len(noise), k - 1, k)))
             grams = m.T @ weighed
-            pull = RIDGE * np.trace(grams, axis1=1, axis2=2)[:, None] / k
-            linear = np.einsum("sik,si->sk", weighed, q[part]) + pull * self.frequency_
-            out[part] = simplex.quadratic(grams + pull[:, :, None] * np.eye(k), linear)
+            scale = np.trace(grams, axis1=1, axis2=2)[:, None] / k
+            linear = np.einsum("sik,si->sk", weighed, q[part, :-1])
+            # scale (sum p)^2 is constant on the simplex and makes the matrix definite.
+            linear += scale * (1 + RIDGE * self.frequency_)
+            grams += scale[:, :, None] * (1 + RIDGE * np.eye(k))
+            out[part] = simplex.quadratic(grams, linear)
         return out
 
 

@@ -47,7 +47,7 @@ class SLD(ScoreQuantifier):
     >>> scores = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]]
     >>> sld = SLD().fit_scores(scores, ["neg", "pos", "neg", "pos"])
     >>> sld.predict_scores([[0.9, 0.1], [0.7, 0.3], [0.1, 0.9]]).round(2)
-    array([0.7, 0.3])
+    array([0.63, 0.37])
     """
 
     _learns_from_scores = False

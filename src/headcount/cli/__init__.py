@@ -1,0 +1,20 @@
+"""The command line: `headcount --help`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user's is a sentence and exit code 2."""
+    from headcount.cli.app import app
+    from headcount.exceptions import HeadcountError
+
+    try:
+        app()
+    except HeadcountError as error:
+        print(f"headcount: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("headcount: stopped.", file=sys.stderr)
+        sys.exit(130)

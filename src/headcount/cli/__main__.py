@@ -1,0 +1,5 @@
+"""`python -m headcount.cli`."""
+
+from headcount.cli import main
+
+main()

@@ -1,0 +1,38 @@
+"""The commands; each is a thin layer over the library."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Not which, but how many: class shares of unlabelled data.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+@app.callback()
+def headcount() -> None:
+    """Not which, but how many: class shares of unlabelled data."""
+
+
+@app.command()
+def demo(
+    bags: Annotated[int, typer.Option(help="Bags drawn from each data set.", min=1)] = 2000,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 0,
+) -> None:
+    """Compare all methods on scikit-learn's digits and breast-cancer data, LeQua style."""
+    from headcount.cli.demo import run
+
+    run(n_bags=bags, seed=seed)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    from headcount import __version__
+
+    typer.echo(f"headcount {__version__}")

@@ -1,0 +1,89 @@
+"""Agreement with QuaPy 0.2.3 wherever its settings can be reproduced; `make peers`."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from headcount import ACC, CC, PACC, PCC, SLD, measure
+
+pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture
+def quapy(scored):
+    """Fit a QuaPy method on the same held-out scores; gives estimates for the same bags."""
+    aggregative = pytest.importorskip(
+        "quapy.method.aggregative", reason="QuaPy is not installed: use `make peers`"
+    )
+    held_out, y, pool, bags = scored
+    k = pool.shape[1]
+    dummy = LogisticRegression().fit(np.repeat(np.eye(k), 3, axis=0), np.repeat(np.arange(k), 3))
+
+    def estimates(name, **options):
+        if name == "EMQ":
+            prior = np.bincount(y) / len(y)
+            return np.array([aggregative.EMQ.EM(prior, pool[items])[0] for items in bags])
+        if name not in ("CC", "PCC"):
+            options["val_split"] = None
+        method = getattr(aggregative, name)(dummy, fit_classifier=False, **options)
+        hard = name in ("CC", "ACC")
+        method.aggregation_fit(held_out.argmax(axis=1) if hard else held_out, y)
+        scores = pool.argmax(axis=1) if hard else pool
+        return np.array([method.aggregate(scores[items]) for items in bags])
+
+    return estimates
+
+
+@pytest.mark.parametrize(
+    ("ours", "name", "options"),
+    [
+        (CC(), "CC", {}),
+        (PCC(), "PCC", {}),
+        (ACC(solver="inverse"), "ACC", {"solver": "exact-raise"}),
+        (PACC(solver="inverse"), "PACC", {"solver": "exact-raise"}),
+        (SLD(solver="em"), "EMQ", {}),
+    ],
+    ids=lambda v: str(v) if not isinstance(v, dict) else "",
+)
+def test_estimates_agree_to_a_millionth(ours, name, options, quapy, scored):
+    held_out, y, pool, bags = scored
+    mine = ours.fit_scores(held_out, y).predict_scores(pool, bags)
+    np.testing.assert_allclose(mine, quapy(name, **options), atol=1e-6)
+
+
+@pytest.mark.parametrize(("method", "name"), [(ACC(), "ACC"), (PACC(), "PACC")])
+def test_constrained_least_squares_is_never_worse_than_slsqp(method, name, quapy, scored):
+    held_out, y, pool, bags = scored
+    fitted = method.fit_scores(held_out, y)
+    mine, theirs = fitted.predict_scores(pool, bags), quapy(name)
+    q = fitted._bag_features(pool, bags)
+
+    def loss(p):
+        return ((p @ fitted.confusion_.T - q) ** 2).sum(axis=1)
+
+    assert (loss(mine) <= loss(theirs) + 1e-9).all()
+    # Where SLSQP comes close to the optimum, it is the same point.
+    close = loss(theirs) <= loss(mine) + 1e-10
+    np.testing.assert_allclose(mine[close], theirs[close], atol=2e-3)
+
+
+def test_exact_likelihood_is_never_below_quapys_loose_one(quapy, scored):
+    held_out, y, pool, bags = scored
+    fitted = SLD().fit_scores(held_out, y)
+    mine, theirs = fitted.predict_scores(pool, bags), quapy("EMQ")
+    for items, a, b in zip(bags, mine, theirs, strict=True):
+        likelihood = pool[items] / fitted.prior_
+        assert np.log(likelihood @ a).sum() >= np.log(likelihood @ b).sum() - 1e-9
+
+
+def test_measures_agree(scored):
+    error = pytest.importorskip("quapy.error", reason="QuaPy is not installed: use `make peers`")
+    bags = scored[3]
+    other = np.random.default_rng(0).dirichlet(np.ones(bags.prevalence.shape[1]), len(bags))
+    eps = 1 / (2 * 120)
+    for name in ("ae", "nae", "se"):
+        theirs = getattr(error, name)(bags.prevalence, other)
+        np.testing.assert_allclose(measure(name)(bags.prevalence, other), theirs)
+    for name in ("rae", "nrae", "kld", "nkld"):
+        theirs = getattr(error, name)(bags.prevalence, other, eps)
+        np.testing.assert_allclose(measure(name)(bags.prevalence, other, sizes=120), theirs)

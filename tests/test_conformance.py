@@ -1,0 +1,102 @@
+"""Every registered class runs through every check, ours and scikit-learn's."""
+
+import warnings
+
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import headcount
+from headcount import methods
+from headcount.classify.calibration import CALIBRATORS
+from headcount.measures import DEFINITIONS
+from headcount.testing import QUANTIFIER_CHECKS, check_measure, check_protocol, check_quantifier
+from headcount.testing.quantifiers import clone
+
+ABSTRACT = {"Quantifier", "ScoreQuantifier"}
+CLASSES = sorted({getattr(methods, n) for n in methods.__all__ if n not in ABSTRACT}, key=str)
+VARIANTS = [
+    headcount.PACC(solver="inverse"),
+    headcount.PACC(weighting="optimal"),
+    headcount.ACC(weighting="optimal"),
+    headcount.PACC(cv=0.4),
+    headcount.RLLS(hard=True),
+    headcount.SLD(solver="em"),
+    headcount.SLD(alpha=2),
+    headcount.SLD(smoothing=0.1, smoothing_order=1),
+    *(headcount.SLD(calibrator=c) for c in CALIBRATORS),
+    headcount.PCC(calibrator="isotonic"),
+    headcount.PACC(calibrator="platt"),
+]
+QUANTIFIERS = [cls() for cls in CLASSES] + VARIANTS
+
+
+@pytest.mark.parametrize("check", QUANTIFIER_CHECKS, ids=lambda c: c.__name__[7:])
+@pytest.mark.parametrize("quantifier", QUANTIFIERS, ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_quantifier(quantifier, check, n_classes):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", headcount.HeadcountWarning)
+        check(clone(quantifier), n_classes)
+
+
+def test_the_whole_suite_in_one_call():
+    check_quantifier(headcount.PCC(), n_classes=5)
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        headcount.UniformPrevalence(n_bags=20, size=30),
+        headcount.DirichletPrevalence(n_bags=20, size=30),
+        headcount.PrevalenceGrid(n_points=4, repeats=2, size=30),
+        headcount.NaturalPrevalence(n_bags=20, size=30),
+    ],
+    ids=lambda p: type(p).__name__,
+)
+def test_protocol(protocol):
+    check_protocol(protocol)
+
+
+@pytest.mark.parametrize("spec", [*DEFINITIONS, "rae(eps=0.01)", "q(beta=2)", "kld(eps=0.5)"])
+def test_measure(spec):
+    check_measure(spec)
+
+
+# scikit-learn's checks that do not apply, and why.
+ONE_VECTOR_A_SET = "predict answers one vector for the whole set, not a value for each item"
+IGNORES_ITEMS = "MLPE looks at labels only, so nothing in the items can be wrong"
+NOT_APPLICABLE = {
+    "check_methods_sample_order_invariance": ONE_VECTOR_A_SET,
+    "check_methods_subset_invariance": ONE_VECTOR_A_SET,
+    "check_estimator_sparse_array": ONE_VECTOR_A_SET,
+    "check_estimator_sparse_matrix": ONE_VECTOR_A_SET,
+}
+NOT_APPLICABLE_TO_MLPE = {
+    "check_dtype_object": IGNORES_ITEMS,
+    "check_estimators_empty_data_messages": IGNORES_ITEMS,
+    "check_estimators_nan_inf": IGNORES_ITEMS,
+    "check_fit1d": IGNORES_ITEMS,
+    "check_fit2d_predict1d": IGNORES_ITEMS,
+}
+
+
+def _sklearn_cases():
+    for cls in CLASSES:
+        # Some of the checks' data sets have three items of a class.
+        quantifier = cls(cv=2) if "cv" in cls().get_params() else cls()
+        skip = NOT_APPLICABLE | (NOT_APPLICABLE_TO_MLPE if cls is headcount.MLPE else {})
+        for estimator, check in estimator_checks_generator(quantifier):
+            name = check.func.__name__
+            marks = [pytest.mark.skip(reason=skip[name])] if name in skip else []
+            yield pytest.param(estimator, check, marks=marks, id=f"{cls.__name__}-{name}")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("estimator", "check"), list(_sklearn_cases()))
+def test_scikit_learn(estimator, check):
+    from unittest import SkipTest
+
+    try:
+        check(estimator)
+    except SkipTest as reason:
+        pytest.skip(str(reason))
