@@ -1,0 +1,41 @@
+"""The documents run, and name what there is."""
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+import headcount
+from headcount.cli.app import app
+from headcount.measures import DEFINITIONS
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda p: p.name)
+def test_examples_in_the_docs_run(path):
+    failed, _ = doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert failed == 0
+
+
+def test_the_example_in_the_readme_runs():
+    text = (ROOT / "README.md").read_text()
+    code = text.split("```python\n")[1].split("```")[0]
+    names = {}
+    exec(compile(code, "README.md", "exec"), names)
+    assert names["bags"].prevalence.shape == (5000, 2)
+
+
+def test_every_method_and_measure_is_in_the_guide():
+    guide = (ROOT / "docs" / "guide.md").read_text()
+    for name in headcount.methods.__all__:
+        assert f"`{name}`" in guide or name in ("Quantifier", "ScoreQuantifier"), name
+    for name in DEFINITIONS:
+        assert f"`{name}`" in guide, name
+
+
+def test_every_command_is_mentioned():
+    text = (ROOT / "README.md").read_text() + (ROOT / "CHANGELOG.md").read_text()
+    assert "headcount demo" in text
+    assert {c.callback.__name__ for c in app.registered_commands} == {"demo", "version"}
