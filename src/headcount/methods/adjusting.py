@@ -1,4 +1,4 @@
-"""Methods that undo the classifier's confusion: solve M p = q, M the classes' mean scores."""
+"""Methods that undo the classifier's confusion: solve M p = q, M the classes' mean features."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ class PACC(ScoreQuantifier):
     weighting : {None, 'optimal'}
         'optimal' weighs the equations by the inverse covariance of their error, from the bag
         and from the labelled items, at a first estimate (two-step generalised moments).
+    tau : float, default 0
+        For ordered classes: adds tau / 2 times the squared second differences of p to the loss,
+        which makes it o-PACC (Bunse et al., 2022).
     classifier, calibrator, cv, n_jobs, random_state
         As in `ScoreQuantifier`.
 
@@ -52,6 +55,7 @@ class PACC(ScoreQuantifier):
         *,
         solver: str = "simplex",
         weighting: str | None = None,
+        tau: float = 0.0,
         calibrator: str | Calibrator | None = None,
         cv: int | float = 5,
         n_jobs: int | None = None,
@@ -62,31 +66,32 @@ class PACC(ScoreQuantifier):
         )
         self.solver = solver
         self.weighting = weighting
+        self.tau = tau
 
     def _check_params(self) -> None:
         super()._check_params()
         choose("solver", self.solver, ["simplex", "inverse"])
+        check_tau(self.tau)
         if self.weighting is not None:
             choose("weighting", self.weighting, ["optimal"])
-            if self.solver == "inverse":
-                raise InputError("weighting='optimal' goes with solver='simplex'.")
+        if self.solver == "inverse" and (self.weighting is not None or self.tau > 0):
+            raise InputError("weighting and tau go with solver='simplex'.")
 
     def _items(self, scores: Floats) -> Floats:
-        """Feature of each labelled item: its posterior, or its predicted class as one-hot."""
-        return np.eye(scores.shape[1])[scores.argmax(axis=1)] if self._hard else scores
+        """Feature of each labelled item."""
+        return scores
 
     def _bag_features(self, scores: Floats, bags: Bags) -> Floats:
-        if self._hard:
-            return bags.shares(scores.argmax(axis=1), scores.shape[1], self.n_jobs)
+        """Mean feature of each bag."""
         return posterior_means(scores, bags, self.n_jobs)
 
     def _learn(
         self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
     ) -> None:
         assert scores is not None and codes is not None
-        features = self._items(scores)
         k = len(frequency)
         self.frequency_ = frequency
+        features = self._items(scores)
         self.confusion_ = class_means(features, codes, k)
         self.condition_ = float(np.linalg.cond(self.confusion_))
         if not self.condition_ < 1e6:
@@ -108,7 +113,7 @@ class PACC(ScoreQuantifier):
         q = self._bag_features(scores, bags)
         if self.solver == "inverse":
             return self._inverse(q)
-        first = regularised(self.confusion_, q, self.frequency_)
+        first = regularised(self.confusion_, q, self.frequency_, self.tau)
         return first if self.weighting is None else self._second_step(first, q, bags.sizes)
 
     def _inverse(self, q: Floats) -> Floats:
@@ -156,8 +161,8 @@ class ACC(PACC):
 
     Parameters
     ----------
-    classifier, solver, weighting, calibrator, cv, n_jobs, random_state
-        As in `PACC`.
+    classifier, solver, weighting, tau, calibrator, cv, n_jobs, random_state
+        As in `PACC`; with `tau` it is o-ACC.
 
     Examples
     --------
@@ -168,18 +173,68 @@ class ACC(PACC):
     array([0.5, 0.5])
     """
 
-    _hard = True
+    _any_scores = True
+
+    def _items(self, scores: Floats) -> Floats:
+        return np.eye(scores.shape[1])[scores.argmax(axis=1)]
+
+    def _bag_features(self, scores: Floats, bags: Bags) -> Floats:
+        return bags.shares(scores.argmax(axis=1), scores.shape[1], self.n_jobs)
 
 
 BBSE = ACC
 BBSESoft = PACC
 
 
+class FM(PACC):
+    """Friedman's method: adjusted count on 1[posterior of class k >= its training share].
+
+    The threshold makes each equation as informative as it can be near the training prevalence.
+    Friedman (2014).
+
+    Parameters
+    ----------
+    classifier, tau, calibrator, cv, n_jobs, random_state
+        As in `PACC`.
+
+    Examples
+    --------
+    >>> fm = FM().fit_scores([0.1, 0.3, 0.6, 0.8, 0.7, 0.2, 0.4, 0.1], [0, 0, 0, 1, 1, 1, 0, 0])
+    >>> fm.predict_scores([0.9, 0.9, 0.1, 0.1]).round(2)
+    array([0.36, 0.64])
+    """
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        tau: float = 0.0,
+        calibrator: str | Calibrator | None = None,
+        cv: int | float = 5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ):
+        super().__init__(
+            classifier,
+            tau=tau,
+            calibrator=calibrator,
+            cv=cv,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+
+    def _items(self, scores: Floats) -> Floats:
+        return (scores >= self.frequency_).astype(np.float64)
+
+    def _bag_features(self, scores: Floats, bags: Bags) -> Floats:
+        return bags.means(self._items(scores), self.n_jobs)
+
+
 class RLLS(ScoreQuantifier):
     """Regularised learning under label shifts: weights w = p / p_train, pulled towards one.
 
-    Minimises |C (w - 1) - (q - q_train)| + rho |w - 1| over w >= 0, C the joint distribution
-    of score and class, rho from the deviation bound at level `delta` times `alpha`.
+    Minimises |C (w - 1) - (q - q_train)| + rho |w - 1| over w >= 0, C the joint distribution of
+    score and class, rho from the deviation bound at level `delta` times `alpha`.
     Azizzadenesheli et al. (2019).
 
     Parameters
@@ -261,10 +316,27 @@ def class_means(features: Floats, codes: NDArray[np.int64], k: int) -> Floats:
     return np.column_stack([features[codes == c].mean(axis=0) for c in range(k)])
 
 
-def regularised(design: Floats, targets: Floats, centre: Floats) -> Floats:
+def roughness(k: int, first: float = 0.0, second: float = 0.0) -> Floats:
+    """Matrix R with p'Rp = first |first differences|^2 + second |second differences|^2."""
+    d1 = np.diff(np.eye(k), axis=0)
+    d2 = np.diff(np.eye(k), n=2, axis=0)
+    return np.asarray(first * d1.T @ d1 + second * d2.T @ d2)
+
+
+def check_tau(tau: float) -> None:
+    """Refuse a negative strength of smoothing."""
+    if not tau >= 0:
+        raise InputError(f"tau must not be negative, got {tau!r}.")
+
+
+def regularised(design: Floats, targets: Floats, centre: Floats, tau: float = 0.0) -> Floats:
     """Simplex least squares in which what is left open goes to `centre`."""
     k = design.shape[1]
     pull = np.sqrt(RIDGE * (design**2).sum() / k)
-    stacked = np.vstack([design, pull * np.eye(k)])
-    goals = np.hstack([targets, np.broadcast_to(pull * centre, (len(targets), k))])
+    smooth = np.sqrt(tau / 2) * np.diff(np.eye(k), n=2, axis=0)
+    stacked = np.vstack([design, pull * np.eye(k), smooth])
+    n = len(targets)
+    goals = np.hstack(
+        [targets, np.broadcast_to(pull * centre, (n, k)), np.zeros((n, len(smooth)))]
+    )
     return simplex.least_squares(stacked, goals)

@@ -68,7 +68,7 @@ class ScoreQuantifier(Quantifier):
         Decides the folds. Fixed by default, so that the same data give the same estimates.
     """
 
-    _hard = False  # whether the predicted label is all that the method looks at
+    _any_scores = False  # whether decision values do as well as posteriors
     _learns_from_scores = True  # whether it needs held-out scores even without a calibrator
 
     def __init__(
@@ -126,7 +126,7 @@ class ScoreQuantifier(Quantifier):
             The class of each column; by default the sorted labels.
         """
         self._check_params()
-        decisions = self._hard or make_calibrator(self.calibrator) is not None
+        decisions = self._any_scores or make_calibrator(self.calibrator) is not None
         return self._fit_pass(score_pass(scores, y, classes, decisions=decisions))
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
@@ -188,7 +188,7 @@ class ScoreQuantifier(Quantifier):
         calibrator = make_calibrator(self.calibrator)
         if (
             done.kind != "posterior"
-            and not self._hard
+            and not self._any_scores
             and (calibrator is None or done.kind == "label")
         ):
             raise InputError(

@@ -83,7 +83,7 @@ class CC(ScoreQuantifier):
     array([0.38, 0.62])
     """
 
-    _hard = True
+    _any_scores = True
     _learns_from_scores = False
 
     def _learn(
@@ -108,7 +108,7 @@ class PCC(CC):
     array([0.55, 0.45])
     """
 
-    _hard = False
+    _any_scores = False
 
     def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
         return posterior_means(scores, bags, self.n_jobs)

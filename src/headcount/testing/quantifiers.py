@@ -160,7 +160,7 @@ def _check_lifecycle(q: Quantifier, k: int) -> None:
     else:
         raise AssertionError("an unfitted quantifier predicts")
     assert q.fit(X, y) is q, "fit does not return self"
-    assert repr(q) == settings, "fit changed a setting"
+    assert repr(clone(q)) == settings, "fit changed a setting"
     estimate = q.predict(X)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(q)).predict(X), estimate)
     assert not hasattr(clone(q), "classes_"), "a clone is fitted"
@@ -212,7 +212,7 @@ def _check_scores(q: Quantifier, k: int) -> None:
         q.predict_scores(posterior[:-1], bags)
     with _refuses("rows and labels that differ", "inconsistent"):
         q.fit_scores(posterior, y[:-1])
-    if not q._hard and q.calibrator is None:
+    if not q._any_scores and q.calibrator is None:
         with _refuses("posteriors that do not sum to one", "sum"):
             q.fit_scores(posterior * 2, y)
         with _refuses("posteriors that do not sum to one", "sum"):

@@ -13,63 +13,66 @@ Bools = NDArray[np.bool_]
 
 
 @njit(cache=True, nogil=True)
-def complementary(centre: Floats, spread: Floats, out: Floats, solved: Bools) -> None:
-    """Find p = centre[s] + spread mu with p, mu >= 0 and p mu = 0, for every row s.
+def _complementary_row(centre: Floats, spread: Floats, out: Floats) -> bool:
+    """Find p = centre + spread mu with p, mu >= 0 and p mu = 0; False if it is not found.
 
-    `centre` are the minima under the sum constraint alone and `spread` the inverses of G on the
-    plane of sum zero, one for all or one a row. All wrong signs are swapped at once while
-    that helps, then one at a time, which must end (block principal pivoting, Judice and Pires
-    1994).
+    `centre` is the minimum under the sum constraint alone and `spread` the inverse of G on the
+    plane of sum zero. All wrong signs are swapped at once while that helps, then one at a time,
+    which must end (block principal pivoting, Judice and Pires 1994).
     """
-    n_rows, n = centre.shape
-    active = np.empty(n, dtype=np.bool_)
+    n = len(centre)
+    active = np.zeros(n, dtype=np.bool_)
     which = np.empty(n, dtype=np.int64)
-    factor, mu, negated = np.empty((n, n)), np.empty(n), np.empty(n)
+    factor, mu, negated = np.empty((n, n)), np.empty(n), -centre
     p, dual = np.empty(n), np.empty(n)
-    for s in range(n_rows):
-        inverse = spread[s % len(spread)]
-        active[:] = False
-        negated[:] = -centre[s]
-        best, patience, done = n + 1, 3, False
-        for _ in range(40 * n):
-            n_active = 0
-            for k in range(n):
-                if active[k]:
-                    which[n_active] = k
-                    n_active += 1
-            if n_active == n:
-                break
-            if n_active > 0:
-                _solve_free(inverse, negated, which, n_active, factor, mu)
-            dual[:] = 0.0
-            p[:] = centre[s]
-            for a in range(n_active):
-                dual[which[a]] = mu[a]
-                for k in range(n):
-                    p[k] += inverse[k, which[a]] * mu[a]
-            wrong, last = 0, -1
-            for k in range(n):
-                if (active[k] and dual[k] < 0.0) or (not active[k] and p[k] < -1e-14):
-                    wrong += 1
-                    last = k
-            if wrong == 0:
-                done = True
-                break
-            if wrong < best:
-                best, patience = wrong, 3
-            else:
-                patience -= 1
-            for k in range(n):
-                bad = (active[k] and dual[k] < 0.0) or (not active[k] and p[k] < -1e-14)
-                if bad and (patience >= 0 or k == last):
-                    active[k] = not active[k]
-        total = 0.0
+    best, patience, done = n + 1, 3, False
+    for _ in range(40 * n):
+        n_active = 0
         for k in range(n):
-            out[s, k] = 0.0 if active[k] else max(p[k], 0.0)
-            total += out[s, k]
-        solved[s] = done and total > 0.0
-        if solved[s]:
-            out[s] /= total
+            if active[k]:
+                which[n_active] = k
+                n_active += 1
+        if n_active == n:
+            break
+        if n_active > 0:
+            _solve_free(spread, negated, which, n_active, factor, mu)
+        dual[:] = 0.0
+        p[:] = centre
+        for a in range(n_active):
+            dual[which[a]] = mu[a]
+            for k in range(n):
+                p[k] += spread[k, which[a]] * mu[a]
+        wrong, last = 0, -1
+        for k in range(n):
+            if (active[k] and dual[k] < 0.0) or (not active[k] and p[k] < -1e-14):
+                wrong += 1
+                last = k
+        if wrong == 0:
+            done = True
+            break
+        if wrong < best:
+            best, patience = wrong, 3
+        else:
+            patience -= 1
+        for k in range(n):
+            bad = (active[k] and dual[k] < 0.0) or (not active[k] and p[k] < -1e-14)
+            if bad and (patience >= 0 or k == last):
+                active[k] = not active[k]
+    total = 0.0
+    for k in range(n):
+        p[k] = 0.0 if active[k] else max(p[k], 0.0)
+        total += p[k]
+    if not done or not total > 0.0:
+        return False
+    out[:] = p / total
+    return True
+
+
+@njit(cache=True, nogil=True)
+def complementary(centre: Floats, spread: Floats, out: Floats, solved: Bools) -> None:
+    """Solve every row of `centre` with one `spread` for all or one a row."""
+    for s in range(len(centre)):
+        solved[s] = _complementary_row(centre[s], spread[s % len(spread)], out[s])
 
 
 @njit(cache=True, nogil=True)

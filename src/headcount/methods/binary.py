@@ -1,0 +1,129 @@
+"""Methods for two classes, and how they answer for more: one class against the rest."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from headcount import _validation as check
+from headcount.bags import Bags
+from headcount.kernels.simplex import clip_and_normalise
+from headcount.methods.base import Quantifier, ScoreQuantifier, _some
+
+Floats = NDArray[np.float64]
+
+
+class BinaryQuantifier(ScoreQuantifier):
+    """Base of the methods that know two classes only.
+
+    With more than two classes they are applied one-vs-all, to each class's column of the same
+    scores, and the shares are normalised; `repr` then says so. `OneVsAll` trains a classifier of
+    its own for every class instead.
+    """
+
+    @abstractmethod
+    def _learn_two(self, scores: Floats, positive: NDArray[np.bool_], frequency: float) -> Any:
+        """What is to be kept of the held-out scores of one class against the rest."""
+
+    @abstractmethod
+    def _aggregate_two(self, learnt: Any, scores: Floats, bags: Bags) -> Floats:
+        """Share of the positive class in every bag."""
+
+    def _learn(
+        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
+    ) -> None:
+        assert scores is not None and codes is not None
+        columns = _columns(len(frequency))
+        self.learnt_ = [
+            self._learn_two(np.ascontiguousarray(scores[:, c]), codes == c, frequency[c])
+            for c in columns
+        ]
+
+    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        columns = _columns(scores.shape[1])
+        shares = [
+            self._aggregate_two(learnt, np.ascontiguousarray(scores[:, c]), bags)
+            for c, learnt in zip(columns, self.learnt_, strict=True)
+        ]
+        if len(shares) == 1:
+            return np.column_stack([1 - shares[0], shares[0]])
+        return clip_and_normalise(np.column_stack(shares))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = str(super().__repr__(N_CHAR_MAX))
+        many = len(getattr(self, "learnt_", [])) > 1
+        return f"{text} one-vs-all over {len(self.learnt_)} classes" if many else text
+
+
+class OneVsAll(Quantifier):
+    """A quantifier for each class against the rest, each with its own classifier; normalised.
+
+    Parameters
+    ----------
+    quantifier : quantifier
+        Cloned for every class and fitted on that class against all others.
+    n_jobs : int, optional
+        Classes handled at once.
+
+    Examples
+    --------
+    >>> from headcount import HDy
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> OneVsAll(HDy()).fit(X, y).predict(X[:100]).round(1)
+    array([0.5, 0.5, 0. ])
+    """
+
+    def __init__(self, quantifier: Any = None, *, n_jobs: int | None = None):
+        self.quantifier = quantifier
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit a clone of the quantifier for every class."""
+        array = check.labels(y)
+        classes, codes = check.encode(array)
+        check.two_or_more(classes)
+        check.same_length(_some(X), array)
+        targets = [1] if len(classes) == 2 else range(len(classes))
+        base = _default() if self.quantifier is None else self.quantifier
+        self.quantifiers_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit)(clone(base), X, codes == c) for c in targets
+        )
+        self.classes_ = classes
+        return self
+
+    def predict_bags(self, X: Any, bags: Bags) -> Floats:
+        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        check_is_fitted(self, "classes_")
+        shares = [q.predict_bags(X, bags)[:, 1] for q in self.quantifiers_]
+        if len(shares) == 1:
+            return np.column_stack([1 - shares[0], shares[0]])
+        return clip_and_normalise(np.column_stack(shares))
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen by the classifiers."""
+        if "quantifiers_" not in self.__dict__:
+            raise AttributeError("not fitted")
+        return int(self.quantifiers_[0].n_features_in_)
+
+
+def _columns(k: int) -> range:
+    """Columns of scores to look at: the second of two, or all."""
+    return range(1, 2) if k == 2 else range(k)
+
+
+def _fit(quantifier: Quantifier, X: Any, y: NDArray[np.bool_]) -> Quantifier:
+    return quantifier.fit(X, y)
+
+
+def _default() -> Quantifier:
+    from headcount.methods.histograms import HDy
+
+    return HDy()
