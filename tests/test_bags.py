@@ -87,7 +87,7 @@ def test_subsets_keep_pool_truth_and_ids():
         (lambda: Bags.from_groups([1.0, np.nan]), "missing at row 1"),
         (lambda: Bags.from_time(["yesterday"]), "cannot be read as dates"),
         (lambda: Bags.from_time(["2026-01-01"], every="moth"), "Did you mean 'month'"),
-        (lambda: Bags.from_groups([["a"], ["b"]]).means(np.ones((3, 1))), "3 rows of features"),
+        (lambda: Bags.from_groups(["a", "b"]).means(np.ones((3, 1))), "3 rows of features"),
         (lambda: Bags.from_samples([]), "no samples"),
     ],
 )

@@ -36,7 +36,7 @@ def logits(rng):
 def test_scalings_reach_the_maximum_likelihood(name, logits):
     z, y = logits
     calibrator = SCALINGS[name].fit(z, y)
-    centred = z - z.mean(axis=1, keepdims=True)
+    centred = (z - z.mean(axis=1, keepdims=True) - calibrator.shift_) / calibrator.unit_
     n_scales = 3 if calibrator.per_class else 1
 
     def loss(theta):

@@ -265,7 +265,7 @@ def test_texts_go_straight_through_a_pipeline():
         (lambda: SLD(alpha=0.5).fit_scores(SCORES, LABELS), "alpha must be at least 1"),
         (lambda: SLD(smoothing=2).fit_scores(SCORES, LABELS), "between 0 and 1"),
         (lambda: PACC(weighting="opt").fit_scores(SCORES, LABELS), "unknown weighting 'opt'"),
-        (lambda: RLLS(delta=2).fit_scores(SCORES, LABELS), "delta must lie between"),
+        (lambda: RLLS(delta=2).fit_scores(SCORES, LABELS), "delta must be between"),
         (lambda: PACC(calibrator=3).fit_scores(SCORES, LABELS), "calibrator must be a name"),
         (lambda: PACC(cv=5).fit(*make_items(2)[:1], ["rare"] * 3 + ["common"] * 253),
          "class 'rare' has 3 labelled items, fewer than the 5 folds.*Set cv=3"),

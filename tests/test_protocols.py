@@ -122,11 +122,11 @@ def test_two_protocols_do_not_disturb_each_other():
     [
         (lambda: UniformPrevalence(n_bags=0), "n_bags must be a whole number"),
         (lambda: UniformPrevalence(size=-3), "size must be a whole number"),
-        (lambda: DirichletPrevalence(concentration=0), "concentration must be positive"),
-        (lambda: PrevalenceGrid(n_points=1), "n_points must be at least 2"),
+        (lambda: DirichletPrevalence(concentration=0), "concentration must be at least"),
+        (lambda: PrevalenceGrid(n_points=1), "n_points must be a whole number of at least 2"),
         (lambda: UniformPrevalence(random_state="x").draw([0, 1]), "random_state must be"),
         (lambda: UniformPrevalence().draw([0, 0]), "only one class"),
-        (lambda: UniformPrevalence().draw([0, None]), "missing label at row 1"),
+        (lambda: UniformPrevalence().draw([0, None]), "label of y is missing at row 1"),
         (lambda: DirichletPrevalence(centre=(0.5, 0.2, 0.3)).draw([0, 1]), "3 shares for 2"),
     ],
 )

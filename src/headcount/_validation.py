@@ -16,14 +16,75 @@ SUM_TOLERANCE = 1e-3
 
 
 def column(values: Any, what: str) -> NDArray[Any]:
-    """One-dimensional array from a list, array, or a pandas, polars or arrow series."""
+    """One-dimensional array from a list, array, or a pandas, polars or arrow series.
+
+    A list keeps its elements as they are: numpy would turn None or NaN among texts into a text.
+    """
     native = nw.from_native(values, allow_series=True, pass_through=True)
-    array = native.to_numpy() if isinstance(native, nw.Series) else np.asarray(values)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
+    if isinstance(native, nw.Series):
+        array = native.to_numpy()
+    elif isinstance(values, (list, tuple)) and not _alike(values):
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+    else:
+        array = np.asarray(values)
+    if array.ndim == 2 and array.size == len(array):
+        array = array.ravel()
     if array.ndim != 1:
         raise InputError(f"{what} must have one dimension, got an array of shape {array.shape}.")
     return np.asarray(array)
+
+
+def present(array: NDArray[Any], what: str) -> NDArray[Any]:
+    """Refuse missing values (None, NaN, NaT, NA) and mixed types; give a plain typed array."""
+    if array.dtype.kind == "O":
+        missing = np.array([_missing(v) for v in array], dtype=bool)
+    elif array.dtype.kind in "mM":
+        missing = np.isnat(array)
+    elif array.dtype.kind == "f":
+        missing = ~np.isfinite(array)
+    else:
+        missing = np.zeros(len(array), dtype=bool)
+    if missing.any():
+        raise InputError(
+            f"{what} is missing at row {int(np.argmax(missing))} (Input contains NaN or None). "
+            "Fill or drop those rows."
+        )
+    if array.dtype.kind != "O" or not len(array):
+        return array
+    kinds = {_family(v) for v in array}
+    if len(kinds) > 1:
+        raise InputError(
+            f"{what} mixes types ({', '.join(sorted(kinds))}), which cannot be compared. "
+            "Convert all to one type."
+        )
+    plain = np.array(array.tolist())
+    if plain.ndim != 1:
+        raise InputError(f"{what} must hold single values, got {array[0]!r}.")
+    return plain
+
+
+def _alike(values: Sequence[Any]) -> bool:
+    """Whether all are of one type that numpy keeps and that has no missing value."""
+    types = {type(v) for v in values}
+    return len(types) == 1 and issubclass(next(iter(types)), (str, bool, int, np.integer))
+
+
+def _missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas' NA refuses to compare
+        return True
+
+
+def _family(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "bool"
+    if isinstance(value, (int, float, np.number)):
+        return "number"
+    return "text" if isinstance(value, str) else type(value).__name__
 
 
 def labels(y: Any) -> NDArray[Any]:
@@ -34,29 +95,16 @@ def labels(y: Any) -> NDArray[Any]:
             "quantifiers learn from labelled items."
         )
     array = column(y, "y")
-    if array.dtype.kind == "f":
-        finite = np.isfinite(array)
-        if not finite.all():
-            raise InputError(
-                f"y contains NaN or infinity (first at row {int(np.argmin(finite))}): "
-                "Input y contains NaN. Drop the rows without a label."
-            )
-        if (array != np.round(array)).any():
-            raise InputError(
-                "Unknown label type: y holds fractions, and class labels are expected. "
-                "Cut the values into classes first."
-            )
-    if array.dtype.kind == "O":
-        missing = np.array([v is None or v != v for v in array], dtype=bool)
-        if missing.any():
-            raise InputError(
-                f"y has a missing label at row {int(np.argmax(missing))}. Drop the rows "
-                "without a label."
-            )
-        if len({type(v) for v in array}) == 1:
-            array = np.array(array.tolist()) if not isinstance(array[0], bytes) else array
+    if len(array) == 0:
+        raise InputError("y is empty: there are no labels (0 sample(s)).")
     if array.dtype.kind == "c":
         raise InputError("Complex data not supported: y must hold class labels.")
+    array = present(array, "a label of y")
+    if array.dtype.kind == "f" and (array != np.round(array)).any():
+        raise InputError(
+            "Unknown label type: y holds fractions, and class labels are expected. "
+            "Cut the values into classes first."
+        )
     return array
 
 
@@ -66,8 +114,13 @@ def encode(y: NDArray[Any], classes: ArrayLike | None = None) -> tuple[NDArray[A
         known, codes = np.unique(y, return_inverse=True)
         return known, codes.astype(np.int64)
     known = np.asarray(classes)
-    if known.ndim != 1 or len(np.unique(known)) != len(known):
+    if known.ndim != 1 or len(known) == 0 or len(np.unique(known)) != len(known):
         raise InputError("classes must be a list of distinct labels.")
+    if (known.dtype.kind in "US") != (y.dtype.kind in "US"):
+        raise InputError(
+            f"the labels are of type {y.dtype} and the classes {known.tolist()[:5]} of type "
+            f"{known.dtype}: convert one to the other."
+        )
     order = np.argsort(known)
     position = np.searchsorted(known, y, sorter=order)
     codes = order[np.minimum(position, len(known) - 1)]
@@ -99,8 +152,19 @@ def same_length(n: int, y: Sequence[Any] | NDArray[Any], what: str = "X") -> Non
         )
 
 
-def score_matrix(scores: Any, n_classes: int | None, what: str = "scores") -> Floats:
-    """Finite float matrix with a column a class; a single column is the second of two classes."""
+def score_names(scores: Any) -> list[str] | None:
+    """Column names of a data frame of scores; None for anything else."""
+    native = nw.from_native(scores, pass_through=True)
+    return [str(c) for c in native.columns] if isinstance(native, nw.DataFrame) else None
+
+
+def score_matrix(
+    scores: Any, n_classes: int | None, what: str = "scores", kind: str | None = None
+) -> Floats:
+    """Finite float matrix with a column a class; a single column is the second of two classes.
+
+    `kind` says what a single column holds; without it, numbers in [0, 1] are posteriors.
+    """
     native = nw.from_native(scores, pass_through=True)
     raw = native.to_numpy() if isinstance(native, nw.DataFrame) else scores
     try:
@@ -108,8 +172,10 @@ def score_matrix(scores: Any, n_classes: int | None, what: str = "scores") -> Fl
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} must be numbers: {error}") from None
     if array.ndim == 1:
-        inside = bool((array >= 0).all() and (array <= 1).all())
-        array = np.column_stack([1 - array, array] if inside else [-array / 2, array / 2])
+        if kind is None:
+            kind = "posterior" if ((array >= 0) & (array <= 1)).all() else "decision"
+        pair = [1 - array, array] if kind == "posterior" else [-array / 2, array / 2]
+        array = np.column_stack(pair)
     if array.ndim != 2:
         raise InputError(f"{what} must have a row an item and a column a class, got {array.shape}.")
     if len(array) == 0:
@@ -167,3 +233,28 @@ def prevalences(values: ArrayLike, what: str) -> Floats:
             f"{rows[row].sum():.6g}. Expected shares that are not negative and sum to one."
         )
     return rows
+
+
+def at_least(what: str, value: Any, low: float, high: float = np.inf) -> None:
+    """Refuse a setting that is not a finite number (or numbers) from `low` to `high`."""
+    try:
+        numbers = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
+    if not (np.isfinite(numbers) & (numbers >= low) & (numbers <= high)).all():
+        limits = f"at least {low:g}" if high == np.inf else f"between {low:g} and {high:g}"
+        raise InputError(f"{what} must be {limits}, got {value!r}.")
+
+
+def whole(what: str, value: Any, low: int = 1) -> None:
+    """Refuse a setting that is not a whole number of at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
+        raise InputError(f"{what} must be a whole number of at least {low}, got {value!r}.")
+
+
+def per_bag(what: str, values: ArrayLike, n: int) -> Floats:
+    """One number a bag, from one for all or one each."""
+    array = np.asarray(values, dtype=float)
+    if array.ndim > 1 or (array.ndim == 1 and len(array) not in (1, n)):
+        raise InputError(f"{what} has {array.size} values for {n} bags.")
+    return np.broadcast_to(array, (n,))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from headcount import _validation as check
-from headcount.exceptions import InputError
+from headcount.exceptions import InputError, choose
 from headcount.kernels.threads import over_ranges
 
 PERIODS = {"year": "Y", "month": "M", "week": "W", "day": "D", "hour": "h"}
@@ -56,7 +58,9 @@ class Bags:
     classes: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
+        check.whole("n_items", self.n_items, 0)
         indptr = np.ascontiguousarray(self.indptr, dtype=np.int64)
+        _check_structure(indptr, np.asarray(self.indices), self.n_items)
         indices = _sorted(indptr, _narrow(self.indices, self.n_items))
         ids = np.asarray(self.ids) if len(self.ids) else np.arange(len(indptr) - 1)
         for name, value in (("indptr", indptr), ("indices", indices), ("ids", ids)):
@@ -69,6 +73,10 @@ class Bags:
                 f"bag {ids.tolist()[empty[0]]!r} is empty ({len(empty)} of {len(self)} bags are): "
                 "a share of nothing is undefined. Leave empty bags out."
             )
+        if self.prevalence is not None:
+            rows = check.prevalences(self.prevalence, "true prevalences of the bags")
+            if len(rows) != len(self):
+                raise InputError(f"{len(rows)} rows of prevalences for {len(self)} bags.")
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -121,6 +129,10 @@ class Bags:
         """Share of each code 0..n_codes-1 among the items of each bag."""
         from headcount.kernels.compiled.bags import bag_counts
 
+        if len(codes) != self.n_items:
+            raise InputError(f"{len(codes)} codes for a pool of {self.n_items} items.")
+        if codes.min() < 0 or codes.max() >= n_codes:
+            raise InputError(f"codes must lie between 0 and {n_codes - 1}.")
         narrow: Any = codes.astype(np.int8 if n_codes < 128 else np.int32)
         counts = np.zeros((len(self), n_codes), dtype=np.int64)
         over_ranges(
@@ -180,32 +192,25 @@ class Bags:
         y: ArrayLike | None = None,
     ) -> Bags:
         """Bags given as lists of item numbers of a pool of `n_items`."""
+        check.whole("n_items", n_items, 0)
         arrays = [np.asarray(a) for a in lists]
         if not arrays:
             raise InputError("no bags: the list is empty.")
+        if any(a.ndim != 1 for a in arrays):
+            raise InputError("each bag must be a list of item numbers.")
         if any(a.dtype.kind not in "iu" for a in arrays if a.size):
             raise InputError("bags must hold whole numbers: positions of items in the pool.")
         indptr = np.concatenate([[0], np.cumsum([len(a) for a in arrays])])
         joined = np.concatenate(arrays).astype(np.int64)
-        if len(joined) and (joined.min() < 0 or joined.max() >= n_items):
-            raise InputError(
-                f"a bag holds item {joined.min() if joined.min() < 0 else joined.max()}, and the "
-                f"pool has items 0 to {n_items - 1}."
-            )
         bags = cls(indptr, joined, n_items, np.empty(0) if ids is None else np.asarray(ids))
         return bags if y is None else bags.with_truth(y)
 
     @classmethod
     def from_groups(cls, groups: Any, *, y: ArrayLike | None = None) -> Bags:
         """One bag for each distinct value of a column."""
-        array = check.column(groups, "groups")
-        if array.dtype.kind == "O":
-            array = _text_groups(array)
-        missing = np.isnat(array) if array.dtype.kind in "mM" else array != array
-        if np.any(missing):
-            raise InputError(
-                f"the group is missing at row {int(np.argmax(missing))}. Fill or drop those rows."
-            )
+        array = check.present(check.column(groups, "groups"), "the group")
+        if len(array) == 0:
+            raise InputError("there are no items to group.")
         names, codes = np.unique(array, return_inverse=True)
         order = np.argsort(codes, kind="stable")
         indptr = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(names)))])
@@ -214,33 +219,36 @@ class Bags:
 
     @classmethod
     def from_time(cls, times: Any, *, every: str = "month", y: ArrayLike | None = None) -> Bags:
-        """One bag for each period of a time column: year, month, week, day or hour."""
-        from headcount.exceptions import choose
+        """One bag for each period of a time column: year, month, week, day or hour.
 
-        unit = PERIODS[choose("period", every, PERIODS)]
-        array = check.column(times, "times")
-        try:
-            stamps = array.astype("datetime64[s]")
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"times cannot be read as dates ({error}). Expected datetimes or ISO texts such "
-                "as 2026-11-30."
-            ) from None
-        return cls.from_groups(stamps.astype(f"datetime64[{unit}]"), y=y)
+        Weeks start on Monday. Times with a time zone are cut by their own wall clock.
+        """
+        choose("period", every, PERIODS)
+        stamps = _wall_time(times)
+        if every == "week":  # numpy's weeks start on Thursday; ours on Monday, the 5th of 1970
+            days = stamps.astype("datetime64[D]")
+            since = (days - np.datetime64("1970-01-05")).astype(np.int64)
+            return cls.from_groups(days - since % 7, y=y)
+        return cls.from_groups(stamps.astype(f"datetime64[{PERIODS[every]}]"), y=y)
 
     @classmethod
     def from_samples(
         cls, samples: Sequence[Any], *, ids: ArrayLike | None = None
     ) -> tuple[Any, Bags]:
-        """Stack samples that come as matrices of their own; gives the pool and its bags."""
+        """Stack samples that come one by one; gives the pool and its bags.
+
+        Samples are matrices with the same columns, dense or sparse, or lists of texts.
+        """
         if not len(samples):
             raise InputError("no samples: the list is empty.")
-        sizes = [s.shape[0] for s in samples]
-        pool: Any = (
-            sp.vstack(list(samples), format="csr")
-            if sp.issparse(samples[0])
-            else np.vstack([np.asarray(s) for s in samples])
-        )
+        pool: Any
+        if sp.issparse(samples[0]):
+            pool = sp.vstack(list(samples), format="csr")
+        elif np.ndim(samples[0]) == 1:
+            pool = [item for sample in samples for item in sample]
+        else:
+            pool = np.vstack([np.asarray(s) for s in samples])
+        sizes = [s.shape[0] if hasattr(s, "shape") else len(s) for s in samples]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         names = np.empty(0) if ids is None else np.asarray(ids)
         return pool, cls(indptr, np.arange(indptr[-1]), int(indptr[-1]), names)
@@ -263,10 +271,47 @@ def _sorted(indptr: NDArray[np.int64], indices: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(indices[np.lexsort((indices, bag))])
 
 
-def _text_groups(array: NDArray[Any]) -> NDArray[Any]:
-    missing = np.array([v is None or v != v for v in array], dtype=bool)
-    if missing.any():
+def _check_structure(indptr: NDArray[np.int64], indices: NDArray[Any], n_items: int) -> None:
+    """Refuse what would make a kernel read outside the pool."""
+    if indptr.ndim != 1 or len(indptr) < 2:
+        raise InputError("no bags: at least one is needed.")
+    if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+        raise InputError("indptr must rise from 0 to the number of indices.")
+    if len(indices) and indices.dtype.kind not in "iu":
+        raise InputError("bags must hold whole numbers: positions of items in the pool.")
+    if len(indices) and (indices.min() < 0 or indices.max() >= n_items):
+        wrong = indices.min() if indices.min() < 0 else indices.max()
+        raise InputError(f"a bag holds item {wrong}, and the pool has items 0 to {n_items - 1}.")
+
+
+def _wall_time(times: Any) -> NDArray[Any]:
+    """Times as numpy datetimes of their own wall clock, whatever their time zone."""
+    native = nw.from_native(times, allow_series=True, pass_through=True)
+    if isinstance(native, nw.Series) and native.dtype == nw.Datetime:
+        if getattr(native.dtype, "time_zone", None) is not None:
+            native = native.dt.replace_time_zone(None)
+        return np.asarray(native.to_numpy()).astype("datetime64[s]")
+    array = check.column(times, "times")
+    if array.dtype.kind in "iufb":
         raise InputError(
-            f"the group is missing at row {int(np.argmax(missing))}. Fill or drop those rows."
+            "times are plain numbers, which could mean anything. Convert them to datetimes or "
+            "ISO texts such as 2026-11-30."
         )
-    return np.array(array.tolist())
+    try:
+        if array.dtype.kind in "OU":
+            array = np.array([_naive(v) for v in array], dtype="datetime64[s]")
+        return array.astype("datetime64[s]")
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"times cannot be read as dates ({error}). Expected datetimes or ISO texts such as "
+            "2026-11-30."
+        ) from None
+
+
+def _naive(value: Any) -> Any:
+    """One time without its zone; missing ones stay missing."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, str) and len(value) > 10:
+        value = datetime.fromisoformat(value)
+    return value.replace(tzinfo=None) if getattr(value, "tzinfo", None) is not None else value

@@ -11,11 +11,12 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from headcount.bags import Bags
-from headcount.classify.crossfit import ScorePass
+from headcount.classify.crossfit import ScorePass, score
 from headcount.exceptions import InputError
 from headcount.frame import Frame
-from headcount.measures import Measure, measures
-from headcount.methods.base import Quantifier, ScoreQuantifier
+from headcount.measures import Measure
+from headcount.measures import measures as parse_measures
+from headcount.methods.base import Quantifier, ScoreQuantifier, _same_pool, _some
 
 Floats = NDArray[np.float64]
 Specs = str | Measure | Iterable[str | Measure]
@@ -89,11 +90,12 @@ def evaluate_many(
     """
     if not quantifiers:
         raise InputError("no quantifiers to evaluate.")
+    wanted = parse_measures(measures)
     passes = _Passes(quantifiers, X, y, pool, bags)
     parts = []
     for name, quantifier in quantifiers.items():
         estimates, classes = passes.estimates(clone(quantifier))
-        part = score_estimates(estimates, bags, measures, classes)
+        part = score_estimates(estimates, bags, wanted, classes)
         parts.append({"method": np.full(len(bags), name), **part.to_dict()})
         if progress is not None:
             progress(name)
@@ -109,7 +111,7 @@ def score_estimates(
     columns: dict[str, NDArray[Any]] = {"bag": bags.ids, "size": bags.sizes}
     columns |= {f"true:{c}": truth[:, j] for j, c in enumerate(names)}
     columns |= {f"estimate:{c}": estimates[:, j] for j, c in enumerate(names)}
-    for each in measures(specs):
+    for each in parse_measures(specs):
         value = each(truth, estimates, sizes=bags.sizes)
         columns[str(each)] = np.full(len(bags), value) if each.over_bags else value
     return Frame(columns)
@@ -157,13 +159,25 @@ def leaderboard(frame: Frame, by: str = "method") -> Frame:
     """
     known = {by, "bag", "size", "dataset"}
     names = [c for c in frame if c not in known and not c.startswith(("true:", "estimate:"))]
+    if not names:
+        raise InputError(f"the frame has no measures to rank by, only {frame.columns}.")
     means = frame.mean_by(by, names)
     columns: dict[str, NDArray[Any]] = {by: means[by]}
     for name in names:
-        better_first = -means[name] if name in ("carc", "q") else means[name]
         columns[name] = means[name]
-        columns[f"rank({name})"] = rankdata(better_first, method="min").astype(int)
+        columns[f"rank({name})"] = _ranks(name, means[name])
     return Frame(columns).rows(np.argsort(columns[f"rank({names[-1]})"], kind="stable"))
+
+
+def _ranks(name: str, means: Floats) -> NDArray[np.int64]:
+    """Rank 1 is best: the largest of carc and q, the least bias either way; undefined is last."""
+    kind = name.partition("(")[0]
+    if kind in ("carc", "q"):
+        order = -means
+    else:
+        order = np.abs(means) if kind == "bias" else means
+    ranks = rankdata(np.where(np.isnan(order), np.inf, order), method="min")
+    return np.asarray(ranks, dtype=np.int64)
 
 
 class _Passes:
@@ -178,15 +192,22 @@ class _Passes:
         self.done: dict[str, tuple[ScorePass, Floats]] = {}
 
     def estimates(self, quantifier: Quantifier) -> tuple[Floats, NDArray[Any]]:
-        if not isinstance(quantifier, ScoreQuantifier):
+        shared = self._shared(quantifier) if isinstance(quantifier, ScoreQuantifier) else None
+        if shared is None or not isinstance(quantifier, ScoreQuantifier):
             fitted = quantifier.fit(self.X, self.y)
             return fitted.predict_bags(self.pool, self.bags), fitted.classes_
+        classifier_pass, scores = shared
+        quantifier._fit_pass(classifier_pass)
+        return quantifier._estimate(scores, self.bags), quantifier.classes_
+
+    def _shared(self, quantifier: ScoreQuantifier) -> tuple[ScorePass, Floats] | None:
+        """Pass and pool scores that this quantifier can use, if there are such."""
         key = quantifier._pass_key()
+        if key is None:
+            return None
         if key not in self.done:
             quantifier._check_params()
             first = quantifier._run_pass(self.X, self.y, key in self.held_out)
-            quantifier._fit_pass(first)
-            self.done[key] = first, quantifier._pool_scores(self.pool, self.bags)
-        classifier_pass, scores = self.done[key]
-        quantifier._fit_pass(classifier_pass)
-        return quantifier._estimate(scores, self.bags), quantifier.classes_
+            _same_pool(_some(self.pool), self.bags)
+            self.done[key] = first, score(first.classifier, self.pool, first.classes, first.kind)
+        return self.done[key] if quantifier._accepts(self.done[key][0]) else None

@@ -79,10 +79,7 @@ class Frame(Mapping[str, NDArray[Any]]):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _native(self, backend: Literal["pandas", "polars", "pyarrow"]) -> Any:
-        plain = {
-            name: values.tolist() if values.dtype.kind == "U" else values
-            for name, values in self._columns.items()
-        }
+        plain = {name: _portable(values) for name, values in self._columns.items()}
         return nw.from_dict(plain, backend=backend).to_native()
 
     def mean_by(self, by: str, columns: list[str]) -> Frame:
@@ -100,6 +97,13 @@ class Frame(Mapping[str, NDArray[Any]]):
         if self.n_rows > shown:
             lines.append(f"... {self.n_rows - shown} more rows")
         return "\n".join(lines)
+
+
+def _portable(values: NDArray[Any]) -> Any:
+    """Texts as a list, and dates in a unit that every library has."""
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]")
+    return values.tolist() if values.dtype.kind == "U" else values
 
 
 def _format(name: str, values: NDArray[Any]) -> list[str]:

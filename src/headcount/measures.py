@@ -54,12 +54,12 @@ class Measure:
             raise InputError(f"{self.name} is not smoothed and takes no eps.")
         if self.eps is not None and not 0 <= self.eps < 1:
             raise InputError(f"eps must be at least 0 and below 1, got {self.eps}.")
-        if self.beta is not None and (self.name != "q" or self.beta <= 0):
-            raise InputError("only q takes a beta, and it must be positive.")
+        if self.beta is not None and (self.name != "q" or not 0 < self.beta < np.inf):
+            raise InputError("only q takes a beta, and it must be positive and finite.")
 
     def __str__(self) -> str:
         options = {"eps": self.eps, "beta": self.beta}
-        inside = ", ".join(f"{k}={v:g}" for k, v in options.items() if v is not None)
+        inside = ", ".join(f"{k}={v!r}" for k, v in options.items() if v is not None)
         return f"{self.name}({inside})" if inside else self.name
 
     @property
@@ -112,7 +112,7 @@ class Measure:
                 f"with {self.name}(eps=...)."
             )
         else:
-            m = np.broadcast_to(np.asarray(sizes, dtype=float), (len(p),))
+            m = check.per_bag("sizes", sizes, len(p))
             if not (m > 0).all():
                 raise InputError("sizes must be positive.")
             eps = 1 / (2 * m)
@@ -129,7 +129,7 @@ def measure(spec: str | Measure) -> Measure:
     """Measure from its text form, such as ``"ae"`` or ``"rae(eps=0.002)"``."""
     if isinstance(spec, Measure):
         return spec
-    found = re.fullmatch(r"\s*([a-z_]+)\s*(?:\(\s*(.*?)\s*\))?\s*", str(spec).lower())
+    found = re.fullmatch(r"\s*([a-z_-]+)\s*(?:\(\s*(.*?)\s*\))?\s*", str(spec).lower())
     if not found:
         raise InputError(f"cannot read measure {spec!r}. Expected a form like 'rae(eps=0.002)'.")
     result = Measure(choose("measure", found[1].replace("-", "_"), DEFINITIONS))
@@ -221,7 +221,7 @@ def _q(p: Floats, q: Floats, recall: ArrayLike | None, beta: float) -> Floats:
         raise InputError(
             "q needs recall=...: the share of the second class's items that the classifier finds."
         )
-    found = np.broadcast_to(np.asarray(recall, dtype=float), (len(p),))
+    found = check.per_bag("recall", recall, len(p))
     if not ((found >= 0) & (found <= 1)).all():
         raise InputError("recall must lie between 0 and 1.")
     agreement = 1 - np.abs(p[:, 1] - q[:, 1]) / p.max(axis=1)

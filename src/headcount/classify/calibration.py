@@ -6,6 +6,7 @@ of posteriors, or decision values as they are.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.isotonic import IsotonicRegression
 
-from headcount.exceptions import InputError, choose
+from headcount.exceptions import ConvergenceWarning, InputError, choose
 
 Floats = NDArray[np.float64]
 FLOOR = 1e-12  # posteriors below this are raised to it, so that exact 0 and 1 do no harm
@@ -67,6 +68,11 @@ class SoftmaxCalibrator(Calibrator):
         """Learn scale and bias from logits (n, k) and class numbers (n,)."""
         z = _centred(logits)
         n, k = z.shape
+        # Shift and scale first: the optimiser then sees the same problem for any scores. Without
+        # a bias to take it back, there must be no shift.
+        self.shift_ = z.mean(axis=0) if self.bias else np.zeros(k)
+        self.unit_ = max(float(np.std(z - self.shift_)), 1e-300)
+        z = (z - self.shift_) / self.unit_
         n_scales = k if self.per_class else 1
         own = np.zeros((n, k))
         own[np.arange(n), codes] = 1.0
@@ -83,16 +89,19 @@ class SoftmaxCalibrator(Calibrator):
             return value / n, (np.concatenate(slope) + 2 * RIDGE * theta) / n
 
         theta = np.zeros(n_scales + (k if self.bias else 0))
+        theta[:n_scales] = np.log(min(self.unit_, 10.0))
         box = [(-10.0, 10.0)] * n_scales + [(None, None)] * (len(theta) - n_scales)
         options = {"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-9}
         found = minimize(loss, theta, jac=True, method="L-BFGS-B", bounds=box, options=options)
+        _warn_unless_flat(loss(found.x)[1])
         self.scale_ = np.exp(found.x[:n_scales])
         self.bias_ = found.x[n_scales:] if self.bias else np.zeros(k)
         return self
 
     def transform(self, logits: Floats) -> Floats:
         """Posteriors (n, k) for logits (n, k)."""
-        return np.asarray(softmax(_centred(logits) * self.scale_ + self.bias_, axis=1))
+        z = (_centred(logits) - self.shift_) / self.unit_
+        return np.asarray(softmax(z * self.scale_ + self.bias_, axis=1))
 
 
 class PlattCalibrator(Calibrator):
@@ -171,7 +180,7 @@ def make_calibrator(spec: str | Calibrator | None) -> Calibrator | None:
             f"calibrator must be a name ({', '.join(CALIBRATORS)}), None, or an object with fit "
             f"and transform, got {spec!r}."
         )
-    fresh: Calibrator = clone(spec)
+    fresh: Calibrator = clone(spec, safe=False)
     return fresh
 
 
@@ -197,8 +206,8 @@ def _margins(logits: Floats) -> Floats:
 def _sigmoid_fit(margin: Floats, positive: NDArray[np.bool_]) -> Floats:
     n_pos, n_neg = int(positive.sum()), int((~positive).sum())
     target = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
-    spread = max(float(np.std(margin)), 1e-12)
-    x = margin / spread
+    spread, centre = max(float(np.std(margin)), 1e-300), float(np.mean(margin))
+    x = (margin - centre) / spread
 
     def loss(theta: Floats) -> tuple[float, Floats]:
         t = theta[0] * x + theta[1]
@@ -206,8 +215,23 @@ def _sigmoid_fit(margin: Floats, positive: NDArray[np.bool_]) -> Floats:
         value = np.logaddexp(0, t) - target * t
         return float(value.mean()), np.array([(residual * x).mean(), residual.mean()])
 
-    found = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B").x
-    return np.array([found[0] / spread, found[1]])
+    options = {"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-9}
+    start = np.array([1.0, 0.0])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+    _warn_unless_flat(loss(found)[1])
+    slope = found[0] / spread
+    return np.array([slope, found[1] - slope * centre])
+
+
+def _warn_unless_flat(slope: Floats) -> None:
+    """Say so if the optimiser stopped short of the maximum likelihood."""
+    if not np.abs(slope).max() < 1e-4:
+        warnings.warn(
+            "a calibrator did not reach its maximum likelihood: treat calibrated posteriors with "
+            "care, or choose another calibrator.",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
 
 
 def _last(margins: Floats, curves: Any) -> range:

@@ -27,7 +27,9 @@ class ScorePass:
     """What a classifier pass leaves behind, and all that a method needs to learn.
 
     `scores` are those of held-out items (None if no method asked for them), `codes` the classes
-    of these items, `frequency` the share of each class among all labelled items.
+    of these items, `frequency` the share of each class among all labelled items. `kind` says
+    what the scores are: posterior, decision, or label (one-hot predictions). `predicts_argmax`
+    is False for a classifier whose prediction is not its best-scored class.
     """
 
     classes: NDArray[Any]
@@ -36,6 +38,7 @@ class ScorePass:
     scores: Floats | None = None
     codes: NDArray[np.int64] | None = None
     kind: str = "posterior"
+    predicts_argmax: bool = True
 
 
 def cross_fit(
@@ -45,6 +48,7 @@ def cross_fit(
     *,
     cv: int | float = 5,
     held_out: bool = True,
+    labels_only: bool = False,
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> ScorePass:
@@ -56,31 +60,40 @@ def cross_fit(
         Number of stratified folds, or the share of items to hold out once.
     held_out : bool
         False skips the scores of held-out items, for methods that do not need them.
+    labels_only : bool
+        Score by predictions, whatever else the classifier offers.
     """
     array = check.labels(y)
     n = _num_samples(X)
     check.same_length(n, array)
     classes, codes = check.encode(array)
     if isinstance(classifier, FrozenEstimator):
-        return _frozen(classifier, X, array)
+        return _frozen(classifier, X, array, labels_only)
     check.two_or_more(classes)
     frequency = np.bincount(codes, minlength=len(classes)) / len(codes)
     # np.unique sorts labels as scikit-learn does, so the columns of its classifiers are ours.
     fitted = clone(classifier).fit(X, array)
-    kind = score_kind(fitted)
+    known = getattr(fitted, "classes_", classes)
+    if len(known) != len(classes) or (np.asarray(known) != classes).any():
+        raise InputError(
+            f"the classifier's classes are {list(known)[:10]} and those of y "
+            f"{classes.tolist()[:10]}. Is a part of it already fitted? Wrap the whole model in "
+            "FrozenEstimator and pass validation data of all its classes."
+        )
+    kind = "label" if labels_only else score_kind(fitted, len(classes))
+    consistent = _predicts_argmax(fitted, X, classes, kind)
     if not held_out:
-        return ScorePass(classes, frequency, fitted, kind=kind)
+        return ScorePass(classes, frequency, fitted, kind=kind, predicts_argmax=consistent)
     splits = _splits(codes, classes, cv, random_state)
     jobs = (
-        delayed(_fit_and_score)(clone(classifier), X, array, train, test, len(classes))
+        delayed(_fit_and_score)(clone(classifier), X, array, train, test, classes, kind)
         for train, test in splits
     )
     parts = Parallel(n_jobs=n_jobs)(jobs)
     order = np.concatenate([test for _, test in splits])
     rank = np.argsort(order, kind="stable")
-    return ScorePass(
-        classes, frequency, fitted, np.vstack(parts)[rank], codes[order[rank]], kind=kind
-    )
+    held, own = np.vstack(parts)[rank], codes[order[rank]]
+    return ScorePass(classes, frequency, fitted, held, own, kind, consistent)
 
 
 def score_pass(scores: Any, y: Any, classes: ArrayLike | None, *, decisions: bool) -> ScorePass:
@@ -88,7 +101,7 @@ def score_pass(scores: Any, y: Any, classes: ArrayLike | None, *, decisions: boo
     array = check.labels(y)
     known, codes = check.encode(array, classes)
     check.two_or_more(known)
-    matrix = check.score_matrix(scores, None)
+    matrix = check.score_matrix(_aligned(scores, known), None)
     check.same_length(len(matrix), array, "scores")
     if matrix.shape[1] != len(known):
         raise InputError(
@@ -110,20 +123,39 @@ def score_pass(scores: Any, y: Any, classes: ArrayLike | None, *, decisions: boo
     return ScorePass(known, counts / len(codes), None, matrix, codes, kind)
 
 
-def score_kind(classifier: Any) -> str:
-    """Say whether the classifier gives posteriors, or decision values only."""
+def _aligned(scores: Any, classes: NDArray[Any]) -> Any:
+    """Columns in the order of the classes, if their names are the classes."""
+    names = check.score_names(scores)
+    order = [str(c) for c in classes.tolist()]
+    if names is None or names == order or set(names) != set(order):
+        return scores
+    return check.score_matrix(scores, None)[:, [names.index(c) for c in order]]
+
+
+def _predicts_argmax(classifier: Any, X: Any, classes: NDArray[Any], kind: str) -> bool:
+    """Whether the prediction is the best-scored class, on some of the items."""
+    if kind == "label" or not hasattr(classifier, "predict"):
+        return True
+    some = _safe_indexing(X, np.arange(min(_num_samples(X), 500)))
+    best = classes[score(classifier, some, classes, kind).argmax(axis=1)]
+    return bool((np.asarray(classifier.predict(some)) == best).all())
+
+
+def score_kind(classifier: Any, n_classes: int) -> str:
+    """Say whether the classifier gives posteriors, decision values, or labels only."""
     if hasattr(classifier, "predict_proba"):
         return "posterior"
-    if hasattr(classifier, "decision_function"):
+    # One-vs-one decision values have a column a pair: they are no scores of classes.
+    pairs = n_classes > 2 and getattr(classifier, "decision_function_shape", "ovr") == "ovo"
+    if hasattr(classifier, "decision_function") and not pairs:
         return "decision"
     if hasattr(classifier, "predict"):
         return "label"
     raise InputError(f"{classifier!r} has none of predict_proba, decision_function and predict.")
 
 
-def score(classifier: Any, X: Any, classes: NDArray[Any] | None = None) -> Floats:
+def score(classifier: Any, X: Any, classes: NDArray[Any], kind: str) -> Floats:
     """Scores of items, a column a class: posteriors, decision values, or one-hot predictions."""
-    kind = score_kind(classifier)
     if kind == "posterior":
         raw = np.asarray(classifier.predict_proba(X), dtype=np.float64)
     elif kind == "decision":
@@ -131,8 +163,7 @@ def score(classifier: Any, X: Any, classes: NDArray[Any] | None = None) -> Float
         if raw.ndim == 1:
             raw = np.column_stack([-raw / 2, raw / 2])
     else:
-        known = classifier.classes_ if classes is None else classes
-        raw = (np.asarray(classifier.predict(X))[:, None] == known).astype(np.float64)
+        raw = (np.asarray(classifier.predict(X))[:, None] == classes).astype(np.float64)
     if not np.isfinite(raw).all():
         row = int(np.argmin(np.isfinite(raw).all(axis=1)))
         raise InputError(
@@ -148,14 +179,15 @@ def _fit_and_score(
     y: NDArray[Any],
     train: NDArray[np.int64],
     test: NDArray[np.int64],
-    n_classes: int,
+    classes: NDArray[Any],
+    kind: str,
 ) -> Floats:
     fitted = classifier.fit(_safe_indexing(X, train), y[train])
-    scores = score(fitted, _safe_indexing(X, test))
-    if scores.shape[1] != n_classes:
+    scores = score(fitted, _safe_indexing(X, test), classes, kind)
+    if scores.shape[1] != len(classes):
         raise InputError(
             f"a classifier fitted on a part of the data gave {scores.shape[1]} columns for "
-            f"{n_classes} classes. Pass a smaller cv, or more items of the rare classes."
+            f"{len(classes)} classes. Pass a smaller cv, or more items of the rare classes."
         )
     return scores
 
@@ -188,7 +220,7 @@ def _splits(
     return list(splitter.split(np.zeros(len(codes)), codes))
 
 
-def _frozen(classifier: FrozenEstimator, X: Any, y: NDArray[Any]) -> ScorePass:
+def _frozen(classifier: Any, X: Any, y: NDArray[Any], labels_only: bool) -> ScorePass:
     """Use an already fitted model as it is; the data given are its validation data."""
     classes = np.asarray(classifier.classes_)
     _, codes = check.encode(y, classes)
@@ -198,7 +230,7 @@ def _frozen(classifier: FrozenEstimator, X: Any, y: NDArray[Any]) -> ScorePass:
             f"class {classes[counts == 0].tolist()[0]!r} of the frozen model has no item in the "
             "validation data. Give validation items of every class."
         )
-    scores = score(classifier, X)
-    return ScorePass(
-        classes, counts / len(codes), classifier, scores, codes, score_kind(classifier)
-    )
+    kind = "label" if labels_only else score_kind(classifier, len(classes))
+    consistent = _predicts_argmax(classifier, X, classes, kind)
+    scores = score(classifier, X, classes, kind)
+    return ScorePass(classes, counts / len(codes), classifier, scores, codes, kind, consistent)

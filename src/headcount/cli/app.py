@@ -22,7 +22,7 @@ def headcount() -> None:
 @app.command()
 def demo(
     bags: Annotated[int, typer.Option(help="Bags drawn from each data set.", min=1)] = 2000,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0, max=2**32 - 1)] = 0,
 ) -> None:
     """Compare all methods on scikit-learn's digits and breast-cancer data, LeQua style."""
     from headcount.cli.demo import run

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.classify.calibration import Calibrator
 from headcount.exceptions import InputError, UnreliableWarning, choose
@@ -174,9 +175,10 @@ class ACC(PACC):
     """
 
     _any_scores = True
+    _hard = True
 
     def _items(self, scores: Floats) -> Floats:
-        return np.eye(scores.shape[1])[scores.argmax(axis=1)]
+        return np.asarray(np.eye(scores.shape[1])[scores.argmax(axis=1)])
 
     def _bag_features(self, scores: Floats, bags: Bags) -> Floats:
         return bags.shares(scores.argmax(axis=1), scores.shape[1], self.n_jobs)
@@ -275,10 +277,18 @@ class RLLS(ScoreQuantifier):
         self.delta = delta
         self.hard = hard
 
+    @property
+    def _hard(self) -> bool:  # type: ignore[override]
+        return bool(self.hard)
+
+    @property
+    def _any_scores(self) -> bool:  # type: ignore[override]
+        return bool(self.hard)
+
     def _check_params(self) -> None:
         super()._check_params()
-        if self.alpha < 0 or not 0 < self.delta < 1:
-            raise InputError("alpha must not be negative and delta must lie between 0 and 1.")
+        check.at_least("alpha", self.alpha, 0)
+        check.at_least("delta", self.delta, 1e-12, 1 - 1e-12)
 
     def _learn(
         self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
@@ -325,8 +335,7 @@ def roughness(k: int, first: float = 0.0, second: float = 0.0) -> Floats:
 
 def check_tau(tau: float) -> None:
     """Refuse a negative strength of smoothing."""
-    if not tau >= 0:
-        raise InputError(f"tau must not be negative, got {tau!r}.")
+    check.at_least("tau", tau, 0)
 
 
 def regularised(design: Floats, targets: Floats, centre: Floats, tau: float = 0.0) -> Floats:
@@ -336,7 +345,5 @@ def regularised(design: Floats, targets: Floats, centre: Floats, tau: float = 0.
     smooth = np.sqrt(tau / 2) * np.diff(np.eye(k), n=2, axis=0)
     stacked = np.vstack([design, pull * np.eye(k), smooth])
     n = len(targets)
-    goals = np.hstack(
-        [targets, np.broadcast_to(pull * centre, (n, k)), np.zeros((n, len(smooth)))]
-    )
+    goals = np.hstack([targets, np.broadcast_to(pull * centre, (n, k)), np.zeros((n, len(smooth)))])
     return simplex.least_squares(stacked, goals)

@@ -69,6 +69,7 @@ class ScoreQuantifier(Quantifier):
     """
 
     _any_scores = False  # whether decision values do as well as posteriors
+    _hard = False  # whether the predicted label is all that the method looks at
     _learns_from_scores = True  # whether it needs held-out scores even without a calibrator
 
     def __init__(
@@ -111,7 +112,10 @@ class ScoreQuantifier(Quantifier):
             Of any type; ``classes_`` holds them sorted.
         """
         self._check_params()
-        return self._fit_pass(self._run_pass(X, y, self._needs_held_out()))
+        done = self._run_pass(X, y, self._needs_held_out())
+        if not self._accepts(done):
+            done = self._run_pass(X, y, self._needs_held_out(), labels_only=True)
+        return self._fit_pass(done)
 
     def fit_scores(self, scores: Any, y: Any, *, classes: ArrayLike | None = None) -> Self:
         """Learn from scores of labelled items that come from elsewhere.
@@ -120,14 +124,17 @@ class ScoreQuantifier(Quantifier):
         ----------
         scores : array of shape (n, k), or (n,) for the second of two classes
             Posteriors of items that the model was not trained on; with a calibrator, decision
-            values will do.
+            values will do. Columns of a data frame that are named after the classes are put in
+            their order.
         y : labels
         classes : optional
             The class of each column; by default the sorted labels.
         """
         self._check_params()
         decisions = self._any_scores or make_calibrator(self.calibrator) is not None
-        return self._fit_pass(score_pass(scores, y, classes, decisions=decisions))
+        self._fit_pass(score_pass(scores, y, classes, decisions=decisions))
+        self.score_names_ = check.score_names(scores)
+        return self
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
         """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
@@ -136,13 +143,31 @@ class ScoreQuantifier(Quantifier):
     def predict_scores(self, scores: Any, bags: Bags | None = None) -> Floats:
         """Estimate from scores: one set as a vector, or many bags with a row each."""
         check_is_fitted(self, "classes_")
-        matrix = check.score_matrix(scores, len(self.classes_))
+        matrix = check.score_matrix(self._named(scores), len(self.classes_), kind=self.score_kind_)
         if self.score_kind_ == "posterior":
             check.posteriors(matrix)
         if bags is None:
             return np.asarray(self._estimate(matrix, Bags.single(len(matrix)))[0])
         _same_pool(len(matrix), bags)
         return self._estimate(matrix, bags)
+
+    def _named(self, scores: Any) -> Any:
+        """Columns in the order of the classes, by the names that `fit_scores` has seen."""
+        names, seen = check.score_names(scores), getattr(self, "score_names_", None)
+        if names is None or seen is None:
+            return scores
+        if set(names) != set(seen):
+            raise InputError(
+                f"the columns of scores are {names}, and those at fitting were {seen}. "
+                "Pass the same columns."
+            )
+        classes = [str(c) for c in self.classes_.tolist()]
+        order = classes if set(classes) == set(names) else seen
+        return check.score_matrix(scores, None)[:, [names.index(c) for c in order]]
+
+    def _accepts(self, done: ScorePass) -> bool:
+        """Whether the pass serves: methods that count predictions want the real ones."""
+        return not self._hard or done.predicts_argmax
 
     def _estimate(self, raw: Floats, bags: Bags) -> Floats:
         return self._aggregate(self._calibrated(raw), bags)
@@ -155,9 +180,9 @@ class ScoreQuantifier(Quantifier):
                 "use predict_scores, or fit it on items."
             )
         _same_pool(_some(X), bags)
-        return score(self.classifier_, X, self.classes_)
+        return score(self.classifier_, X, self.classes_, self.score_kind_)
 
-    def _run_pass(self, X: Any, y: Any, held_out: bool) -> ScorePass:
+    def _run_pass(self, X: Any, y: Any, held_out: bool, *, labels_only: bool = False) -> ScorePass:
         classifier = (
             LogisticRegression(max_iter=1000) if self.classifier is None else self.classifier
         )
@@ -167,17 +192,21 @@ class ScoreQuantifier(Quantifier):
             y,
             cv=self.cv,
             held_out=held_out,
+            labels_only=labels_only,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
 
-    def _pass_key(self) -> str:
-        """Text equal for two quantifiers that can share a classifier pass."""
+    def _pass_key(self) -> str | None:
+        """Text equal for two quantifiers that can share a classifier pass; None for never."""
         classifier = self.classifier
         if isinstance(classifier, FrozenEstimator):
             return f"frozen {id(classifier.estimator)}"
         settings = None if classifier is None else (type(classifier), classifier.get_params())
-        return str(joblib.hash((settings, self.cv, self.random_state)))
+        try:
+            return str(joblib.hash((settings, self.cv, self.random_state)))
+        except Exception:  # what cannot be pickled cannot be compared either: no sharing
+            return None
 
     def _needs_held_out(self) -> bool:
         return self._learns_from_scores or make_calibrator(self.calibrator) is not None
@@ -240,6 +269,8 @@ def _some(X: Any) -> int:
 
 
 def _same_pool(n: int, bags: Bags) -> None:
+    if not isinstance(bags, Bags):
+        raise InputError(f"bags must be Bags, got {type(bags).__name__}: see Bags.from_lists.")
     if n != bags.n_items:
         raise InputError(
             f"the pool has {n} items and the bags were drawn from one of {bags.n_items}. "

@@ -61,9 +61,12 @@ class MLPE(Quantifier):
         _same_pool(_some(X), bags)
         return np.tile(self.prevalence_, (len(bags), 1))
 
-    def predict_scores(self, scores: Any, bags: Bags | None = None) -> Floats:  # noqa: ARG002
+    def predict_scores(self, scores: Any, bags: Bags | None = None) -> Floats:
         """Answer the training prevalence for every bag."""
         check_is_fitted(self, "classes_")
+        matrix = check.score_matrix(scores, len(self.classes_))
+        if bags is not None:
+            _same_pool(len(matrix), bags)
         every = np.tile(self.prevalence_, (1 if bags is None else len(bags), 1))
         return every[0] if bags is None else every
 
@@ -84,6 +87,7 @@ class CC(ScoreQuantifier):
     """
 
     _any_scores = True
+    _hard = True
     _learns_from_scores = False
 
     def _learn(
@@ -109,6 +113,7 @@ class PCC(CC):
     """
 
     _any_scores = False
+    _hard = False
 
     def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
         return posterior_means(scores, bags, self.n_jobs)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.classify.calibration import FLOOR, Calibrator
 from headcount.exceptions import ConvergenceWarning, InputError, UnreliableWarning, choose
@@ -80,10 +81,12 @@ class SLD(ScoreQuantifier):
     def _check_params(self) -> None:
         super()._check_params()
         choose("solver", self.solver, ["exact", "em"])
-        if np.min(self.alpha) < 1:
-            raise InputError(f"alpha must be at least 1 in every class, got {self.alpha!r}.")
-        if not 0 <= self.smoothing <= 1:
-            raise InputError(f"smoothing must lie between 0 and 1, got {self.smoothing!r}.")
+        check.at_least("alpha", self.alpha, 1)
+        check.at_least("smoothing", self.smoothing, 0, 1)
+        check.whole("smoothing_order", self.smoothing_order, 0)
+        check.whole("max_iter", self.max_iter)
+        if self.tol is not None:
+            check.at_least("tol", self.tol, 0)
 
     def _learn(
         self,
@@ -92,6 +95,10 @@ class SLD(ScoreQuantifier):
         frequency: Floats,
     ) -> None:
         self.prior_ = frequency
+        if np.ndim(self.alpha) and np.shape(self.alpha) != frequency.shape:
+            raise InputError(
+                f"alpha has {np.size(self.alpha)} values for {len(frequency)} classes."
+            )
         if scores is None:
             return
         mean = np.clip(scores, FLOOR, 1.0).mean(axis=0)
@@ -125,13 +132,7 @@ class SLD(ScoreQuantifier):
             order=self.smoothing_order,
             n_jobs=self.n_jobs,
         )
-        if not converged.all():
-            warnings.warn(
-                f"the likelihood of {int((~converged).sum())} of {len(bags)} bags was not "
-                f"maximised within max_iter={self.max_iter} to tol={tol:g}. Raise one of them.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        warn_unconverged(converged, self.max_iter, tol)
         return estimates
 
 
@@ -168,12 +169,23 @@ def maximise_likelihood(
                 *common, start, extra, tol, 11, max_iter, hat, smoothing, out, converged, a, b
             )
         elif k == 2:
-            kernels.maximise_two(*common, extra, tol, max_iter, out, converged, a, b)
+            kernels.maximise_two(*common, start, extra, tol, max_iter, out, converged, a, b)
         else:
             kernels.maximise(*common, start, extra, tol, max_iter, out, converged, a, b)
 
     over_ranges(work, len(bags), n_jobs)
     return out, converged
+
+
+def warn_unconverged(converged: NDArray[np.bool_], max_iter: int, tol: float) -> None:
+    """Say how many bags a solver left before it was done."""
+    if not converged.all():
+        warnings.warn(
+            f"the likelihood of {int((~converged).sum())} of {len(converged)} bags was not "
+            f"maximised within max_iter={max_iter} to tol={tol:g}. Raise one of them.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
 
 
 def _polynomial_hat(k: int, order: int) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaincinv
+from scipy.special import gammaincinv, softmax
 
 from headcount import _validation as check
 from headcount.bags import Bags
@@ -32,7 +32,7 @@ class ArtificialProtocol(ABC):
     random_state: int | np.random.Generator | np.random.RandomState | None = None
 
     def __post_init__(self) -> None:
-        _positive("size", self.size)
+        check.whole("size", self.size)
 
     @abstractmethod
     def count(self, n_classes: int) -> int:
@@ -89,7 +89,7 @@ class UniformPrevalence(ArtificialProtocol):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _positive("n_bags", self.n_bags)
+        check.whole("n_bags", self.n_bags)
 
     def count(self, n_classes: int) -> int:  # noqa: ARG002 - the same for any number
         """Tell how many bags there will be."""
@@ -128,8 +128,7 @@ class DirichletPrevalence(UniformPrevalence):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.concentration > 0:
-            raise InputError(f"concentration must be positive, got {self.concentration}.")
+        check.at_least("concentration", self.concentration, 1e-9)
 
     def prevalences(self, n_classes: int, seed: int, natural: Floats) -> Floats:
         """Draw gamma variates by inversion, so that each bag uses its own numbers only."""
@@ -137,9 +136,10 @@ class DirichletPrevalence(UniformPrevalence):
         if len(centre) != n_classes:
             raise InputError(f"centre has {len(centre)} shares for {n_classes} classes.")
         alpha = np.maximum(self.concentration * centre, 1e-12)
-        gammas = gammaincinv(alpha, uniforms(seed, "prevalence", self.n_bags, n_classes))
-        totals = gammas.sum(axis=1, keepdims=True)
-        return np.where(totals > 0, gammas / np.where(totals > 0, totals, 1), centre)
+        u = uniforms(seed, "prevalence", self.n_bags, 2 * n_classes) + 2.0**-54
+        # G(a) = G(a + 1) U^(1/a), in logarithms, because G(a) itself underflows for small a.
+        logs = np.log(gammaincinv(alpha + 1, u[:, :n_classes])) + np.log(u[:, n_classes:]) / alpha
+        return np.asarray(softmax(logs, axis=1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,9 +172,8 @@ class PrevalenceGrid(ArtificialProtocol):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _positive("repeats", self.repeats)
-        if self.n_points < 2:
-            raise InputError(f"n_points must be at least 2 (shares 0 and 1), got {self.n_points}.")
+        check.whole("repeats", self.repeats)
+        check.whole("n_points", self.n_points, 2)
 
     def count(self, n_classes: int) -> int:
         """Tell how many bags there will be: the combinations times the repeats."""
@@ -223,7 +222,7 @@ def _fill(
     codes: NDArray[np.int64],
     class_sizes: NDArray[np.int64],
     states: NDArray[np.uint64],
-    classes: NDArray[Any],
+    classes: NDArray[Any] | None,
 ) -> Bags:
     from headcount.kernels.compiled.bags import draw_items
 
@@ -233,7 +232,8 @@ def _fill(
     items = np.empty((n_bags, size), dtype=np.int32 if len(codes) < 2**31 else np.int64)
     draw_items(counts, by_class.astype(items.dtype), class_ptr, states, items)
     indptr = np.arange(n_bags + 1, dtype=np.int64) * size
-    return Bags(indptr, items.ravel(), len(codes), prevalence=counts / float(size), classes=classes)
+    truth = counts / float(size) if classes is not None else None
+    return Bags(indptr, items.ravel(), len(codes), prevalence=truth, classes=classes)
 
 
 def _refuse_missing(
@@ -245,8 +245,3 @@ def _refuse_missing(
             f"the pool has no item of class {classes[wanted].tolist()[0]!r}, and the protocol "
             "calls for some. Leave the class out of classes=..., or add items of it."
         )
-
-
-def _positive(what: str, value: int) -> None:
-    if not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError(f"{what} must be a whole number of at least 1, got {value!r}.")

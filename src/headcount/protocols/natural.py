@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.kernels.random import as_seed, streams
-from headcount.protocols.artificial import _fill, _positive
+from headcount.protocols.artificial import _fill
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +36,8 @@ class NaturalPrevalence:
     random_state: int | np.random.Generator | np.random.RandomState | None = None
 
     def __post_init__(self) -> None:
-        _positive("n_bags", self.n_bags)
-        _positive("size", self.size)
+        check.whole("n_bags", self.n_bags)
+        check.whole("size", self.size)
 
     def count(self, n_classes: int) -> int:  # noqa: ARG002 - the same for any number
         """Tell how many bags there will be."""
@@ -49,7 +49,7 @@ class NaturalPrevalence:
         everything = np.zeros(len(array), dtype=np.int64)
         counts = np.full((self.n_bags, 1), self.size)
         states = streams(as_seed(self.random_state), "items", self.n_bags)
-        bags = _fill(counts, everything, np.array([len(array)]), states, np.array([0]))
+        bags = _fill(counts, everything, np.array([len(array)]), states, None)
         return bags.with_truth(array, classes)
 
 

@@ -186,6 +186,7 @@ def maximise_two(
     likelihood: Floats,
     indptr: Ints,
     indices: Ints,
+    start_at: Floats,
     extra: Floats,
     tol: float,
     max_iter: int,
@@ -205,7 +206,7 @@ def maximise_two(
         fetch(base_of, indices, first, first + m, base)
         fetch(gain_of, indices, first, first + m, gain)
         low, high = 0.0, 1.0
-        p = 0.5
+        p = start_at[1]
         done = False
         ends = 0  # how often Newton left the bracket, to probe the ends once
         for _ in range(max_iter):
@@ -314,6 +315,13 @@ def nonnegative_quadratic(hessian: Floats, target: Floats, y: Floats, max_iter: 
         if enter < 0:
             return
         is_free[enter] = True
+
+
+@njit(cache=True, nogil=True)
+def nonnegative_rows(hessian: Floats, targets: Floats, out: Floats) -> None:
+    """Solve a non-negative quadratic for every row of `targets`, from the rows of `out`."""
+    for s in range(len(targets)):
+        nonnegative_quadratic(hessian, targets[s], out[s], 10 * len(hessian))
 
 
 @njit(cache=True, nogil=True, fastmath=True)

@@ -45,7 +45,7 @@ def _loss(q: Floats, u: Floats, p: Floats, pull: Floats, kind: int) -> float:
     total = 0.0
     for f in range(len(q)):
         total += _phi(q[f], u[f], kind)
-    return total + 0.5 * (p @ (pull @ p))
+    return total + 0.5 * (p * (pull @ p)).sum()
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -198,9 +198,7 @@ def regularised_likelihood(
 
 
 @njit(cache=True, nogil=True)
-def match_two(
-    negative: Floats, positive: Floats, targets: Floats, kind: int, out: Floats
-) -> None:
+def match_two(negative: Floats, positive: Floats, targets: Floats, kind: int, out: Floats) -> None:
     """Share of the positive class for every bag, by golden section; any convex divergence."""
     n = targets.shape[1]
     ratio = (np.sqrt(5.0) - 1.0) / 2.0
