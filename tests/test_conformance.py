@@ -12,8 +12,23 @@ from headcount.measures import DEFINITIONS
 from headcount.testing import QUANTIFIER_CHECKS, check_measure, check_protocol, check_quantifier
 from headcount.testing.quantifiers import clone
 
-ABSTRACT = {"Quantifier", "ScoreQuantifier"}
+ABSTRACT = {"Quantifier", "ScoreQuantifier", "BinaryQuantifier", "FeatureQuantifier"}
 CLASSES = sorted({getattr(methods, n) for n in methods.__all__ if n not in ABSTRACT}, key=str)
+# Smaller than the defaults, so that the checks take seconds.
+SMALL = {
+    "Ensemble": {"size": 4, "keep": 2, "sample_size": 60},
+    "MedianOf": {"quantifiers": [("pacc", headcount.PACC(cv=2)), ("sld", headcount.SLD(cv=2))]},
+    "OneVsAll": {"quantifier": headcount.HDy(cv=2)},
+    "KDEyHD": {"n_reference": 100},
+    "ReadMe": {"n_subsets": 10, "n_words": 3},
+}
+
+
+def make(cls, **more):
+    """An instance with settings for testing."""
+    return cls(**SMALL.get(cls.__name__, {}), **more)
+
+
 VARIANTS = [
     headcount.PACC(solver="inverse"),
     headcount.PACC(weighting="optimal"),
@@ -23,11 +38,27 @@ VARIANTS = [
     headcount.SLD(solver="em"),
     headcount.SLD(alpha=2),
     headcount.SLD(smoothing=0.1, smoothing_order=1),
+    headcount.SLD(damping=0.7, temperature=1.2),
+    headcount.RML(tau0=1e-3, tau1=1e-3),
+    headcount.PACC(tau=0.01),
+    headcount.DyS(divergence="hd", n_bins=8, binning="equal_count"),
+    headcount.DyS(divergence="probsymm", n_bins=8, binning="normal"),
+    headcount.DyS(divergence="l1", n_bins=8, binning="binormal"),
+    headcount.DMy(divergence="topsoe", cdf=True, tau=0.01),
+    headcount.DMy(divergence="l1"),
+    headcount.EDy(distance="euclidean", tau=0.01),
+    headcount.MMD(n_features=50, bandwidth=0.5),
+    headcount.DMx(tau=0.01),
+    headcount.EDx(distance="manhattan"),
+    headcount.Ensemble(headcount.PACC(), size=4, keep=2, sample_size=60, policy="ptr"),
+    headcount.Ensemble(headcount.SLD(), size=4, keep=2, sample_size=60, policy="rae"),
+    headcount.OneVsAll(headcount.DyS(n_bins=8)),
+    headcount.MedianOf([("pacc", headcount.PACC()), ("hdx", headcount.HDx(n_bins=10))]),
     *(headcount.SLD(calibrator=c) for c in CALIBRATORS),
     headcount.PCC(calibrator="isotonic"),
     headcount.PACC(calibrator="platt"),
 ]
-QUANTIFIERS = [cls() for cls in CLASSES] + VARIANTS
+QUANTIFIERS = [make(cls) for cls in CLASSES] + VARIANTS
 
 
 @pytest.mark.parametrize("check", QUANTIFIER_CHECKS, ids=lambda c: c.__name__[7:])
@@ -83,7 +114,7 @@ NOT_APPLICABLE_TO_MLPE = {
 def _sklearn_cases():
     for cls in CLASSES:
         # Some of the checks' data sets have three items of a class.
-        quantifier = cls(cv=2) if "cv" in cls().get_params() else cls()
+        quantifier = make(cls, cv=2) if "cv" in cls().get_params() else make(cls)
         skip = NOT_APPLICABLE | (NOT_APPLICABLE_TO_MLPE if cls is headcount.MLPE else {})
         for estimator, check in estimator_checks_generator(quantifier):
             name = check.func.__name__

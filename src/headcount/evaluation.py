@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,11 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from headcount.bags import Bags
-from headcount.classify.crossfit import ScorePass, score
 from headcount.exceptions import InputError
 from headcount.frame import Frame
 from headcount.measures import Measure
 from headcount.measures import measures as parse_measures
-from headcount.methods.base import Quantifier, ScoreQuantifier, _same_pool, _some
+from headcount.methods.base import Quantifier, ScoreQuantifier, fit_together
 
 Floats = NDArray[np.float64]
 Specs = str | Measure | Iterable[str | Measure]
@@ -91,10 +90,10 @@ def evaluate_many(
     if not quantifiers:
         raise InputError("no quantifiers to evaluate.")
     wanted = parse_measures(measures)
-    passes = _Passes(quantifiers, X, y, pool, bags)
+    clones = [clone(q) for q in quantifiers.values()]
     parts = []
-    for name, quantifier in quantifiers.items():
-        estimates, classes = passes.estimates(clone(quantifier))
+    each = zip(quantifiers, _estimate_all(clones, X, y, pool, bags), strict=True)
+    for name, (estimates, classes) in each:
         part = score_estimates(estimates, bags, wanted, classes)
         parts.append({"method": np.full(len(bags), name), **part.to_dict()})
         if progress is not None:
@@ -180,34 +179,16 @@ def _ranks(name: str, means: Floats) -> NDArray[np.int64]:
     return np.asarray(ranks, dtype=np.int64)
 
 
-class _Passes:
-    """Classifier passes and pool scores, each made when first asked for and kept."""
-
-    def __init__(
-        self, quantifiers: Mapping[str, Quantifier], X: Any, y: Any, pool: Any, bags: Bags
-    ):
-        self.X, self.y, self.pool, self.bags = X, y, pool, bags
-        shared = [q for q in quantifiers.values() if isinstance(q, ScoreQuantifier)]
-        self.held_out = {q._pass_key() for q in shared if q._needs_held_out()}
-        self.done: dict[str, tuple[ScorePass, Floats]] = {}
-
-    def estimates(self, quantifier: Quantifier) -> tuple[Floats, NDArray[Any]]:
-        shared = self._shared(quantifier) if isinstance(quantifier, ScoreQuantifier) else None
-        if shared is None or not isinstance(quantifier, ScoreQuantifier):
-            fitted = quantifier.fit(self.X, self.y)
-            return fitted.predict_bags(self.pool, self.bags), fitted.classes_
-        classifier_pass, scores = shared
-        quantifier._fit_pass(classifier_pass)
-        return quantifier._estimate(scores, self.bags), quantifier.classes_
-
-    def _shared(self, quantifier: ScoreQuantifier) -> tuple[ScorePass, Floats] | None:
-        """Pass and pool scores that this quantifier can use, if there are such."""
-        key = quantifier._pass_key()
-        if key is None:
-            return None
-        if key not in self.done:
-            quantifier._check_params()
-            first = quantifier._run_pass(self.X, self.y, key in self.held_out)
-            _same_pool(_some(self.pool), self.bags)
-            self.done[key] = first, score(first.classifier, self.pool, first.classes, first.kind)
-        return self.done[key] if quantifier._accepts(self.done[key][0]) else None
+def _estimate_all(
+    quantifiers: list[Quantifier], X: Any, y: Any, pool: Any, bags: Bags
+) -> Iterator[tuple[Floats, NDArray[Any]]]:
+    """Estimates and classes of each quantifier, fitted in turn; pool scores are shared too."""
+    scores: dict[tuple[int, str], Floats] = {}
+    for q in fit_together(quantifiers, X, y):
+        if not isinstance(q, ScoreQuantifier):
+            yield q.predict_bags(pool, bags), q.classes_
+            continue
+        key = id(q.classifier_), q.score_kind_
+        if key not in scores:
+            scores[key] = q._pool_scores(pool, bags)
+        yield q._estimate(scores[key], bags), q.classes_

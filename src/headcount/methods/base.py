@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import joblib
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from headcount import _validation as check
@@ -258,6 +260,44 @@ class ScoreQuantifier(Quantifier):
         if classifier is None or not hasattr(classifier, name):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return getattr(classifier, name)
+
+
+class MetaQuantifier(Quantifier):
+    """Base of the quantifiers that are made of others, which `fit` keeps in ``members_``."""
+
+    members_: list[Any]
+
+    @abstractmethod
+    def _parts(self) -> list[Quantifier]:
+        """Unfitted quantifiers that this one is made of."""
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen by the first member."""
+        if "members_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no attribute 'n_features_in_'")
+        return int(self.members_[0].n_features_in_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = all(get_tags(q).input_tags.sparse for q in self._parts())
+        return tags
+
+
+def fit_together(quantifiers: Sequence[Quantifier], X: Any, y: Any) -> Iterator[Quantifier]:
+    """Fit each in turn; those with the same classifier settings share one classifier pass."""
+    shared = [q for q in quantifiers if isinstance(q, ScoreQuantifier)]
+    held_out = {q._pass_key() for q in shared if q._needs_held_out()}
+    done: dict[str, ScorePass] = {}
+    for q in quantifiers:
+        key = q._pass_key() if isinstance(q, ScoreQuantifier) else None
+        if key is None or not isinstance(q, ScoreQuantifier):
+            yield q.fit(X, y)
+            continue
+        if key not in done:
+            q._check_params()
+            done[key] = q._run_pass(X, y, key in held_out)
+        yield q._fit_pass(done[key]) if q._accepts(done[key]) else q.fit(X, y)
 
 
 def _some(X: Any) -> int:

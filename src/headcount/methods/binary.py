@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.kernels.simplex import clip_and_normalise
-from headcount.methods.base import Quantifier, ScoreQuantifier, _some
+from headcount.methods.base import MetaQuantifier, Quantifier, ScoreQuantifier, _some
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ class BinaryQuantifier(ScoreQuantifier):
         return f"{text} one-vs-all over {len(self.learnt_)} classes" if many else text
 
 
-class OneVsAll(Quantifier):
+class OneVsAll(MetaQuantifier):
     """A quantifier for each class against the rest, each with its own classifier; normalised.
 
     Parameters
@@ -77,12 +77,15 @@ class OneVsAll(Quantifier):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> OneVsAll(HDy()).fit(X, y).predict(X[:100]).round(1)
-    array([0.5, 0.5, 0. ])
+    array([0.7, 0.3, 0. ])
     """
 
     def __init__(self, quantifier: Any = None, *, n_jobs: int | None = None):
         self.quantifier = quantifier
         self.n_jobs = n_jobs
+
+    def _parts(self) -> list[Quantifier]:
+        return [_default() if self.quantifier is None else self.quantifier]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit a clone of the quantifier for every class."""
@@ -91,8 +94,8 @@ class OneVsAll(Quantifier):
         check.two_or_more(classes)
         check.same_length(_some(X), array)
         targets = [1] if len(classes) == 2 else range(len(classes))
-        base = _default() if self.quantifier is None else self.quantifier
-        self.quantifiers_ = Parallel(n_jobs=self.n_jobs)(
+        (base,) = self._parts()
+        self.members_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit)(clone(base), X, codes == c) for c in targets
         )
         self.classes_ = classes
@@ -101,17 +104,10 @@ class OneVsAll(Quantifier):
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
         """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
         check_is_fitted(self, "classes_")
-        shares = [q.predict_bags(X, bags)[:, 1] for q in self.quantifiers_]
+        shares = [q.predict_bags(X, bags)[:, 1] for q in self.members_]
         if len(shares) == 1:
             return np.column_stack([1 - shares[0], shares[0]])
         return clip_and_normalise(np.column_stack(shares))
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen by the classifiers."""
-        if "quantifiers_" not in self.__dict__:
-            raise AttributeError("not fitted")
-        return int(self.quantifiers_[0].n_features_in_)
 
 
 def _columns(k: int) -> range:

@@ -134,7 +134,7 @@ class KDEyCS(KDEyML):
     >>> scores, y = [0.1, 0.2, 0.3, 0.6, 0.9, 0.8, 0.7, 0.4], [0, 0, 0, 0, 1, 1, 1, 1]
     >>> kde = KDEyCS().fit_scores(scores, y)
     >>> kde.predict_scores([0.1, 0.9, 0.8, 0.9]).round(2)
-    array([0.2, 0.8])
+    array([0.09, 0.91])
     """
 
     def _densities(self, scores: Floats, codes: NDArray[np.int64]) -> Self:

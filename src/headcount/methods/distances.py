@@ -69,7 +69,7 @@ class EDy(_KernelMatching):
     --------
     >>> edy = EDy().fit_scores([0.1, 0.2, 0.3, 0.6, 0.9, 0.8, 0.7, 0.4], [0, 0, 0, 0, 1, 1, 1, 1])
     >>> edy.predict_scores([0.1, 0.9, 0.8, 0.9]).round(2)
-    array([0.12, 0.88])
+    array([0.08, 0.92])
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class CvMy(_KernelMatching):
     --------
     >>> cvm = CvMy().fit_scores([0.1, 0.2, 0.3, 0.6, 0.9, 0.8, 0.7, 0.4], [0, 0, 0, 0, 1, 1, 1, 1])
     >>> cvm.predict_scores([0.1, 0.9, 0.8, 0.9]).round(2)
-    array([0.17, 0.83])
+    array([0.09, 0.91])
     """
 
     def _prepare(self, scores: Floats) -> None:
@@ -153,7 +153,7 @@ class MMD(_KernelMatching):
     --------
     >>> mmd = MMD().fit_scores([0.1, 0.2, 0.3, 0.6, 0.9, 0.8, 0.7, 0.4], [0, 0, 0, 0, 1, 1, 1, 1])
     >>> mmd.predict_scores([0.1, 0.9, 0.8, 0.9]).round(2)
-    array([0.11, 0.89])
+    array([0.07, 0.93])
     """
 
     def __init__(

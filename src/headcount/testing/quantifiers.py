@@ -17,6 +17,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import get_tags
 
 from headcount.bags import Bags
 from headcount.exceptions import HeadcountWarning
@@ -121,7 +122,8 @@ def _check_containers(q: Quantifier, k: int) -> None:
     labels = y.copy()
     labels.setflags(write=False)
     inputs: list[tuple[Any, Any]] = [(frozen, labels), (X.tolist(), y.tolist())]
-    inputs.append((sparse.csr_array(X), y))
+    if get_tags(q).input_tags.sparse:
+        inputs.append((sparse.csr_array(X), y))
     names = [f"f{j}" for j in range(X.shape[1])]
     for library in ("pandas", "polars"):
         try:

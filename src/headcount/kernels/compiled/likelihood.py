@@ -133,6 +133,54 @@ def em(
         converged[s] = done
 
 
+@njit(cache=True, nogil=True)
+def em_stable(
+    likelihood: Floats,
+    indptr: Ints,
+    indices: Ints,
+    start_at: Floats,
+    extra: Floats,
+    tol: float,
+    min_iter: int,
+    max_iter: int,
+    damping: float,
+    temperature: float,
+    out: Floats,
+    converged: Bools,
+    start: int,
+    stop: int,
+) -> None:
+    """Expectation-maximisation whose responsibilities are tempered and whose steps are damped."""
+    k = likelihood.shape[1]
+    power = 1.0 / temperature
+    row = np.empty(k)
+    added = extra.sum()
+    for s in range(start, stop):
+        m = indptr[s + 1] - indptr[s]
+        p = start_at.copy()
+        done = False
+        for step in range(max_iter):
+            new = extra.copy()
+            for j in range(indptr[s], indptr[s + 1]):
+                item = likelihood[indices[j]]
+                total = 0.0
+                for c in range(k):
+                    row[c] = (p[c] * item[c]) ** power
+                    total += row[c]
+                for c in range(k):
+                    new[c] += row[c] / total
+            change = 0.0
+            for c in range(k):
+                new[c] = damping * new[c] / (m + added) + (1.0 - damping) * p[c]
+                change += abs(new[c] - p[c])
+                p[c] = new[c]
+            if change / k < tol and step >= min_iter:
+                done = True
+                break
+        out[s] = p / p.sum()
+        converged[s] = done
+
+
 @njit(cache=True, nogil=True, fastmath=True)
 def em_two(
     likelihood: Floats,

@@ -1,0 +1,265 @@
+"""Many quantifiers at once: ensembles over training prevalences, and the median of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from headcount import _validation as check
+from headcount.bags import Bags
+from headcount.exceptions import InputError, choose
+from headcount.kernels.random import as_seed, streams, uniforms
+from headcount.kernels.simplex import clip_and_normalise
+from headcount.measures import DEFINITIONS, measure
+from headcount.methods.adjusting import PACC
+from headcount.methods.base import (
+    MetaQuantifier,
+    Quantifier,
+    ScoreQuantifier,
+    _same_pool,
+    _some,
+    fit_together,
+)
+from headcount.methods.histograms import histograms
+from headcount.protocols.artificial import _fill, round_counts
+
+Floats = NDArray[np.float64]
+POLICIES = ["average", "ptr", "ds"]
+
+
+class Ensemble(MetaQuantifier):
+    """Average quantifiers that were trained at different prevalences: E(Q).
+
+    Each member is trained on a sample of the training items with prevalences drawn uniformly from
+    the simplex. Pérez-Gállego, Quevedo and del Coz (2017, 2019).
+
+    Parameters
+    ----------
+    quantifier : quantifier, default PACC
+        Cloned for every member.
+    size : int, default 50
+        Number of members.
+    keep : int, default 25
+        Number of members that a selective policy averages.
+    policy : str, default 'average'
+        'average' takes all. 'ptr' takes, for each bag, those trained nearest to a first answer.
+        The name of a measure, such as 'ae' or 'rae', takes those with the least error on the
+        other members' training samples, once and for all: E(PACC)_AE. 'ds' takes, for each bag,
+        those whose training scores have the most similar histogram (two classes).
+    sample_size : int, default 1000
+        Items in a member's training sample, at most as many as there are.
+    min_per_class : int, default 5
+        Least number of items of each class in such a sample.
+    n_jobs : int, optional
+        Members fitted at once.
+    random_state : int, generator or None, default 0
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Ensemble(size=5, keep=3, sample_size=60).fit(X, y).predict(X[:100]).round(1)
+    array([0.5, 0.5, 0. ])
+    """
+
+    def __init__(
+        self,
+        quantifier: Any = None,
+        *,
+        size: int = 50,
+        keep: int = 25,
+        policy: str = "average",
+        sample_size: int = 1000,
+        min_per_class: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ):
+        self.quantifier = quantifier
+        self.size = size
+        self.keep = keep
+        self.policy = policy
+        self.sample_size = sample_size
+        self.min_per_class = min_per_class
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _parts(self) -> list[Quantifier]:
+        return [PACC() if self.quantifier is None else self.quantifier]
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Draw the members' samples and fit a clone of the quantifier on each."""
+        for name in ("size", "keep", "sample_size", "min_per_class"):
+            check.whole(name, getattr(self, name))
+        choose("policy", self.policy, [*POLICIES, *DEFINITIONS])
+        array = check.labels(y)
+        n = _num_samples(X)
+        check.same_length(n, array)
+        self.classes_, codes = check.encode(array)
+        check.two_or_more(self.classes_)
+        if self.policy == "ds" and len(self.classes_) > 2:
+            raise InputError("policy='ds' is for two classes; use 'ptr' or a measure for more.")
+        self.samples_ = self._draw(codes)
+        (base,) = self._parts()
+        self.members_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_member)(clone(base), X, array, items) for items in self.samples_
+        )
+        kept = np.arange(self.size)
+        if self.policy in DEFINITIONS:
+            kept = np.argsort(self._errors(X), kind="stable")[: self.keep]
+        if self.policy == "ds":
+            self._references = self._histograms(X, self.samples_)
+        self.kept_ = kept
+        return self
+
+    def predict_bags(self, X: Any, bags: Bags) -> Floats:
+        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        check_is_fitted(self, "classes_")
+        _same_pool(_some(X), bags)
+        answers = np.stack([self.members_[j].predict_bags(X, bags) for j in self.kept_])
+        if self.policy == "ptr":
+            trained = np.asarray(self.samples_.prevalence)
+            far = ((trained[None] - answers.mean(axis=0)[:, None]) ** 2).sum(axis=2)
+            return self._nearest(answers, far)
+        if self.policy == "ds":
+            own = self._histograms(X, bags)
+            overlap = np.einsum("jsb,jb->sj", np.sqrt(own), np.sqrt(self._references_diagonal()))
+            return self._nearest(answers, -overlap)
+        return np.asarray(answers.mean(axis=0))
+
+    def _draw(self, codes: NDArray[np.int64]) -> Bags:
+        """Draw the members' samples, at uniform prevalences with some items of every class."""
+        k = len(self.classes_)
+        size = min(self.sample_size, len(codes))
+        if size < k * self.min_per_class:
+            raise InputError(
+                f"sample_size {size} is too small for {k} classes with at least "
+                f"min_per_class={self.min_per_class} items each. Raise it to "
+                f"{k * self.min_per_class}, or lower min_per_class."
+            )
+        seed = as_seed(self.random_state)
+        cuts = np.sort(uniforms(seed, "prevalence", self.size, k - 1), axis=1)
+        target = np.diff(cuts, axis=1, prepend=0.0, append=1.0)
+        free = size - k * self.min_per_class
+        extra = round_counts(target, free, uniforms(seed, "rounding", self.size, 1)[:, 0])
+        counts = extra + self.min_per_class
+        class_sizes = np.bincount(codes, minlength=k)
+        return _fill(counts, codes, class_sizes, streams(seed, "items", self.size), self.classes_)
+
+    def _errors(self, X: Any) -> Floats:
+        """Mean error of each member on the samples of the others."""
+        each = measure(self.policy)
+        truth = np.asarray(self.samples_.prevalence)
+        errors = np.empty(self.size)
+        for j, member in enumerate(self.members_):
+            others = np.arange(self.size) != j
+            bags = self.samples_[others] if self.size > 1 else self.samples_
+            estimates = member.predict_bags(X, bags)
+            known = truth[others] if self.size > 1 else truth
+            errors[j] = np.mean(each(known, estimates, sizes=bags.sizes))
+        return errors
+
+    def _nearest(self, answers: Floats, far: Floats) -> Floats:
+        """Mean over the members that are least far from each bag."""
+        kept = np.argsort(far, axis=1, kind="stable")[:, : self.keep]
+        return np.asarray(answers[kept, np.arange(answers.shape[1])[:, None]].mean(axis=1))
+
+    def _histograms(self, X: Any, bags: Bags) -> Floats:
+        """Histogram of the positive posterior in each bag, by every member's classifier."""
+        tables = []
+        for member in self.members_:
+            if not isinstance(member, ScoreQuantifier) or member.score_kind_ != "posterior":
+                raise InputError("policy='ds' needs quantifiers on posteriors, such as PACC.")
+            posterior = member._pool_scores(X, bags)[:, 1:]
+            cells = np.clip((posterior * 8).astype(np.int64), 0, 7)
+            tables.append(histograms(cells, 8, bags, self.n_jobs))
+        return np.stack(tables)
+
+    def _references_diagonal(self) -> Floats:
+        """Each member's histogram of its own training sample."""
+        each = np.arange(self.size)
+        return np.asarray(self._references[each, each])
+
+
+class MedianOf(_BaseComposition, MetaQuantifier):
+    """Median of several methods' answers, class by class, normalised.
+
+    Robust when no single method can be trusted: the errors of different methods rarely agree.
+
+    Parameters
+    ----------
+    quantifiers : list of (name, quantifier)
+    n_jobs : int, optional
+
+    Examples
+    --------
+    >>> from headcount import ACC, PACC, SLD
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> several = MedianOf([("acc", ACC()), ("pacc", PACC()), ("sld", SLD())])
+    >>> several.fit(X, y).predict(X[:100]).round(1)
+    array([0.5, 0.5, 0. ])
+    """
+
+    def __init__(
+        self, quantifiers: Sequence[tuple[str, Any]] | None = None, *, n_jobs: int | None = None
+    ):
+        self.quantifiers = quantifiers
+        self.n_jobs = n_jobs
+
+    def _parts(self) -> list[Quantifier]:
+        named = _default_methods() if self.quantifiers is None else self.quantifiers
+        return [q for _, q in named]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Settings, those of the named quantifiers among them."""
+        if self.quantifiers is None:
+            return dict(super().get_params(deep=False))
+        return dict(self._get_params("quantifiers", deep=deep))
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings, those of the named quantifiers among them."""
+        self._set_params("quantifiers", **params)
+        return self
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit every quantifier; those with the same classifier share its pass."""
+        parts = self._parts()
+        if not parts:
+            raise InputError("quantifiers is empty: give at least one (name, quantifier).")
+        fitted = list(fit_together([clone(q) for q in parts], X, y))
+        self.members_ = fitted
+        self.classes_ = fitted[0].classes_
+        return self
+
+    def predict_bags(self, X: Any, bags: Bags) -> Floats:
+        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        check_is_fitted(self, "classes_")
+        answers = np.stack([q.predict_bags(X, bags) for q in self.members_])
+        return clip_and_normalise(np.median(answers, axis=0))
+
+
+def _fit_member(
+    quantifier: Quantifier, X: Any, y: NDArray[Any], items: NDArray[np.int64]
+) -> Quantifier:
+    return quantifier.fit(_safe_indexing(X, items), y[items])
+
+
+def _default_methods() -> list[tuple[str, Quantifier]]:
+    from headcount.methods.distances import EDy
+    from headcount.methods.histograms import DMy
+    from headcount.methods.likelihood import SLD
+
+    return [
+        ("pacc", PACC()),
+        ("sld", SLD(calibrator="bcts")),
+        ("dmy", DMy(divergence="topsoe")),
+        ("edy", EDy()),
+    ]

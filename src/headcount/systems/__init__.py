@@ -1,0 +1,1 @@
+"""Named systems: what took part in a shared task, ready to fit."""

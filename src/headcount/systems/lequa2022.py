@@ -1,0 +1,96 @@
+"""The systems of LeQua 2022, as far as their descriptions go; each function gives a quantifier.
+
+Hyper-parameters that the participants tuned on the development samples are arguments here, with
+defaults in the middle of the ranges they searched; a grid search over them is the rest of the
+system. UniOviedo (Team1) and QuaNet need neural networks, UniPadova raw text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from headcount.methods import SLD, ContinuousSweep, EDy, HDy, Quantifier
+
+__all__ = ["dortmund_ai", "ku_leuven", "uni_leiden", "uni_oviedo2_binary", "uni_oviedo2_multiclass"]
+
+
+def ku_leuven(C: float = 1.0, gamma: float | str = "scale", **options: Any) -> Quantifier:
+    """KULeuven, first in T1A: SLD on a support vector machine with Platt scaling.
+
+    Examples
+    --------
+    >>> ku_leuven().calibrator
+    'platt'
+    """
+    svm = make_pipeline(StandardScaler(), SVC(C=C, gamma=gamma))
+    return SLD(svm, calibrator="platt", **options)
+
+
+def dortmund_ai(
+    C: float = 0.1,
+    class_weight: str | None = None,
+    smoothing: float = 1e-3,
+    smoothing_order: int = 0,
+    **options: Any,
+) -> Quantifier:
+    """DortmundAI, first in T1B: SLD with a smoothed prior on a finely tuned logistic regression.
+
+    Their search drove `smoothing` to nearly nothing; C on a fine logarithmic grid and
+    `class_weight` were what mattered.
+
+    Examples
+    --------
+    >>> dortmund_ai().smoothing
+    0.001
+    """
+    classifier = LogisticRegression(C=C, class_weight=class_weight, max_iter=1000)
+    return SLD(classifier, smoothing=smoothing, smoothing_order=smoothing_order, **options)
+
+
+def uni_leiden(C: float = 1.0, **options: Any) -> Quantifier:
+    """UniLeiden, T1A: the simplified continuous sweep on a logistic regression.
+
+    Examples
+    --------
+    >>> uni_leiden().least_gap
+    0.25
+    """
+    return ContinuousSweep(LogisticRegression(C=C, max_iter=1000), **options)
+
+
+def uni_oviedo2_binary(
+    C: float = 1.0,
+    n_bins: int = 8,
+    divergence: str = "hd",
+    binning: str = "equal_count",
+    **options: Any,
+) -> Quantifier:
+    """UniOviedo (Team2), T1A: HDy with tuned measure, number of bins and rule of binning.
+
+    Examples
+    --------
+    >>> uni_oviedo2_binary().binning
+    'equal_count'
+    """
+    classifier = LogisticRegression(C=C, max_iter=1000)
+    return HDy(
+        classifier, n_bins=n_bins, divergence=divergence, binning=binning, search="exact", **options
+    )
+
+
+def uni_oviedo2_multiclass(
+    C: float = 1.0, distance: str = "manhattan", **options: Any
+) -> Quantifier:
+    """UniOviedo (Team2), T1B: the energy distance between posteriors, all pairs.
+
+    Examples
+    --------
+    >>> uni_oviedo2_multiclass().distance
+    'manhattan'
+    """
+    return EDy(LogisticRegression(C=C, max_iter=1000), distance=distance, **options)
