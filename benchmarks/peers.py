@@ -34,6 +34,8 @@ def quapy(name: str, train: np.ndarray, y: np.ndarray, pool: np.ndarray, **optio
         options["val_split"] = None
     method = getattr(aggregative, name)(dummy, fit_classifier=False, **options)
     hard = name in ("CC", "ACC")
+    if name in ("X", "MAX", "T50", "MS", "MS2"):  # these want one score an item
+        train, pool = train[:, 1], pool[:, 1]
     method.aggregation_fit(train.argmax(axis=1) if hard else train, y)
     if hard:
         labels = pool.argmax(axis=1)
@@ -53,3 +55,36 @@ def quantificationlib(name: str, train: np.ndarray, y: np.ndarray, pool: np.ndar
     return lambda bags: np.array(
         [method.predict(None, predictions_test=scores[items]) for items in bags]
     )
+
+
+def mlquantify(
+    name: str, train: np.ndarray, y: np.ndarray, pool: np.ndarray, **options
+) -> Estimator:
+    """A method of mlquantify, called with training scores each time, as it wants."""
+    import importlib
+
+    homes = ("matching", "counting", "likelihood")
+    modules = [importlib.import_module(f"mlquantify.{home}") for home in homes]
+    cls = next(getattr(m, name) for m in modules if hasattr(m, name))
+    method = cls(**options)
+    k = train.shape[1]
+    method.classes_ = np.arange(k)
+
+    def aggregate(scores: np.ndarray) -> np.ndarray:
+        answer = method.aggregate(scores, train, y)
+        return np.array([answer[c] for c in range(k)]) if isinstance(answer, dict) else answer
+
+    return loop(aggregate, pool)
+
+
+def quantificationlib_matching(
+    name: str, train: np.ndarray, y: np.ndarray, pool: np.ndarray, **options
+) -> Estimator:
+    """A distribution-matching method of quantificationlib."""
+    setattr(np, "float", float)  # noqa: B010 - the library was written for numpy below 1.24
+    from quantificationlib.multiclass import df, energy, friedman
+
+    cls = next(getattr(m, name) for m in (energy, df, friedman) if hasattr(m, name))
+    method = cls(**options)
+    method.fit(None, y, predictions_train=train)
+    return loop(lambda p: method.predict(None, predictions_test=p), pool)

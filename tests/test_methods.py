@@ -296,3 +296,72 @@ def test_refusals(call, message):
 def test_misspelt_constructor_parameter_is_named():
     with pytest.raises(TypeError, match="calibrater"):
         SLD(calibrater="bcts")
+
+
+def test_regularised_likelihood_is_never_worse_than_a_grid(scored):
+    from headcount import RML
+    from headcount.protocols.artificial import compositions
+
+    held_out, y, pool, bags = scored
+    k = pool.shape[1]
+    grid = compositions({2: 1000, 4: 40}[k], k) / {2: 1000, 4: 40}[k]
+    for tau0, tau1 in ((0.3, 0.0), (0.0, 0.3), (0.1, 0.1)):
+        fitted = RML(tau0=tau0, tau1=tau1).fit_scores(held_out, y)
+        p = fitted.predict_scores(pool, bags)
+        for s in range(0, 60, 20):
+            likelihood = pool[bags.items(s)] / fitted.prior_
+
+            def loss(v, likelihood=likelihood, tau0=tau0, tau1=tau1):
+                rough = tau0 * (np.diff(v) ** 2).sum(-1) + tau1 * (np.diff(v, n=2) ** 2).sum(-1)
+                return -np.log(v @ likelihood.T).mean(axis=-1) + rough / 2
+
+            assert loss(p[s]) <= loss(grid).min() + 1e-7
+
+
+def test_damping_keeps_the_fixed_point_and_temperature_moves_it(scored):
+    held_out, y, pool, bags = scored
+    exact = SLD().fit_scores(held_out, y).predict_scores(pool, bags)
+    damped = SLD(damping=0.5, max_iter=20_000).fit_scores(held_out, y).predict_scores(pool, bags)
+    np.testing.assert_allclose(damped, exact, atol=2e-3)
+    soft = SLD(temperature=2.0).fit_scores(held_out, y)
+    p = soft.predict_scores(pool, bags)
+    for s in range(0, 60, 20):
+        r = (pool[bags.items(s)] / soft.prior_ * p[s]) ** 0.5
+        np.testing.assert_allclose((r / r.sum(axis=1, keepdims=True)).mean(axis=0), p[s], atol=1e-5)
+
+
+def test_elsa_solves_its_estimating_equations(scored):
+    from headcount import ELSA
+
+    held_out, y, pool, bags = scored
+    k, n = pool.shape[1], len(y)
+    share = np.bincount(y) / n
+    p = ELSA().fit_scores(held_out, y).predict_scores(pool, bags)
+    inside = np.flatnonzero(p.min(axis=1) > 0.02)[:5]
+    for s in inside:
+        w, bag = p[s] / share, pool[bags.items(s)]
+        pi = n / (n + len(bag))
+
+        def moments(rows, w=w, pi=pi):
+            d = 1 / (rows @ w**2 / pi + rows @ w / (1 - pi))
+            return d[:, None] * (rows - share)[:, : k - 1]
+
+        # The weighted mean of the moments over the labelled items equals the bag's mean.
+        left = (w[y][:, None] * moments(held_out)).mean(axis=0)
+        np.testing.assert_allclose(left, moments(bag).mean(axis=0), atol=1e-5)
+
+
+def test_elsa_beats_pacc_on_average():
+    from headcount import ELSA
+    from headcount.testing.quantifiers import make_items as items
+
+    X, y = items(2, n=3000)
+    pool, truth = items(2, n=5000, seed=5)
+    from headcount import UniformPrevalence
+
+    bags = UniformPrevalence(n_bags=200, size=300, random_state=0).draw(truth)
+    errors = [
+        np.abs(q.fit(X, y).predict_bags(pool, bags) - bags.prevalence).mean()
+        for q in (ELSA(), PACC())
+    ]
+    assert errors[0] < errors[1] * 1.02

@@ -198,33 +198,64 @@ def regularised_likelihood(
 
 
 @njit(cache=True, nogil=True)
+def _slope_two(
+    q: Floats, negative: Floats, gain: Floats, p: float, kind: int
+) -> tuple[float, float]:
+    """First and second derivative of the divergence in the share p."""
+    first = second = 0.0
+    for f in range(len(q)):
+        a, d = q[f], gain[f]
+        if d == 0.0:
+            continue
+        b = max(negative[f] + p * d, TINY)
+        if kind == HELLINGER:
+            root = np.sqrt(a / b)
+            first += (1.0 - root) * d
+            second += 0.5 * root / b * d * d
+        elif kind == TOPSOE:
+            first += np.log(2.0 * b / (a + b)) * d
+            second += a / (b * (a + b)) * d * d
+        elif kind == PROBSYMM:
+            s, e = a + b, b - a
+            first += 2.0 * e * (2.0 * s - e) / (s * s) * d
+            second += 16.0 * a * a / (s * s * s) * d * d
+        elif kind == SQUARED:
+            first += 2.0 * (b - a) * d
+            second += 2.0 * d * d
+        else:
+            first += d if b > a else (-d if b < a else 0.0)
+    return first, second
+
+
+@njit(cache=True, nogil=True)
 def match_two(negative: Floats, positive: Floats, targets: Floats, kind: int, out: Floats) -> None:
-    """Share of the positive class for every bag, by golden section; any convex divergence."""
-    n = targets.shape[1]
-    ratio = (np.sqrt(5.0) - 1.0) / 2.0
+    """Share of the positive class for every bag: Newton on the rising slope, bracketed.
+
+    The absolute divergence has no curvature to follow and is bisected.
+    """
+    gain = positive - negative
     for s in range(len(targets)):
         q = targets[s]
-        low, high = 0.0, 1.0
-        a, b = high - ratio, low + ratio
-        fa = fb = 0.0
-        for f in range(n):
-            fa += _phi(q[f], a * positive[f] + (1 - a) * negative[f], kind)
-            fb += _phi(q[f], b * positive[f] + (1 - b) * negative[f], kind)
-        while high - low > 1e-7:
-            if fa <= fb:
-                high, b, fb = b, a, fa
-                a = high - ratio * (high - low)
-                fa = 0.0
-                for f in range(n):
-                    fa += _phi(q[f], a * positive[f] + (1 - a) * negative[f], kind)
+        if _slope_two(q, negative, gain, 0.0, kind)[0] >= 0.0:
+            out[s] = 0.0
+            continue
+        if _slope_two(q, negative, gain, 1.0, kind)[0] <= 0.0:
+            out[s] = 1.0
+            continue
+        low, high, p = 0.0, 1.0, 0.5
+        for _ in range(100):
+            first, second = _slope_two(q, negative, gain, p, kind)
+            if first > 0.0:
+                high = p
             else:
-                low, a, fa = a, b, fb
-                b = low + ratio * (high - low)
-                fb = 0.0
-                for f in range(n):
-                    fb += _phi(q[f], b * positive[f] + (1 - b) * negative[f], kind)
-        middle = 0.5 * (low + high)
-        out[s] = 0.0 if middle < 1e-6 else (1.0 if middle > 1.0 - 1e-6 else middle)
+                low = p
+            step = first / second if second > 0.0 else 2.0
+            if high - low < 1e-9 or abs(step) < 1e-9:
+                break
+            p -= step
+            if not low < p < high:
+                p = 0.5 * (low + high)
+        out[s] = p
 
 
 @njit(cache=True, nogil=True)

@@ -24,37 +24,57 @@ def mean_gaps(values: Floats, order: Ints, reference: Floats, out: Floats) -> No
         out[i] += (x * r - below + (total - below) - x * (n - r)) / n
 
 
+BUCKETS = 256
+
+
 @njit(cache=True, nogil=True)
-def _median(values: Floats, n: int, buckets: Ints, scratch: Floats) -> float:
-    """Median of n numbers in [0, 1], by counting them into buckets first."""
-    n_buckets = len(buckets)
-    buckets[:] = 0
+def _median(values: Floats, cells: NDArray[np.int32], counts: Ints, scratch: Floats) -> float:
+    """Median of numbers in [0, 1] whose buckets are known: only the middle bucket is sorted."""
+    n = len(values)
+    counts[:] = 0
     for j in range(n):
-        buckets[int(values[j] * (n_buckets - 1))] += 1
-    return 0.5 * (
-        _ranked(values, n, (n - 1) // 2, buckets, scratch)
-        + _ranked(values, n, n // 2, buckets, scratch)
-    )
-
-
-@njit(cache=True, nogil=True)
-def _ranked(values: Floats, n: int, rank: int, buckets: Ints, scratch: Floats) -> float:
-    """The number of the given rank."""
-    n_buckets = len(buckets)
-    before, b = 0, 0
-    while before + buckets[b] <= rank:
-        before += buckets[b]
-        b += 1
+        counts[cells[j]] += 1
+    low, high = (n - 1) // 2, n // 2
+    first, before = 0, 0
+    while before + counts[first] <= low:
+        before += counts[first]
+        first += 1
+    last = first
+    reach = before + counts[first]
+    while reach <= high:
+        last += 1
+        reach += counts[last]
     found = 0
-    low, high = 2.0, -1.0
     for j in range(n):
-        if int(values[j] * (n_buckets - 1)) == b:
+        if cells[j] == first or cells[j] == last:
             scratch[found] = values[j]
-            low, high = min(low, values[j]), max(high, values[j])
             found += 1
-    if low == high:
-        return low
-    return np.partition(scratch[:found], rank - before)[rank - before]
+    middle = np.sort(scratch[:found]) if found < 3000 else _few_values(scratch[:found])
+    return 0.5 * (middle[low - before] + middle[high - before])
+
+
+@njit(cache=True, nogil=True)
+def _few_values(values: Floats) -> Floats:
+    """Sort, fast when nearly all values are the smallest or the largest (clipped ones are)."""
+    lowest, highest = values.min(), values.max()
+    inner = values[(values > lowest) & (values < highest)]
+    inner.sort()
+    out = np.full(len(values), highest)
+    n_low = (values == lowest).sum()
+    out[:n_low] = lowest
+    out[n_low : n_low + len(inner)] = inner
+    return out
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _clip_and_bucket(values: Floats, cells: NDArray[np.int32]) -> None:
+    """Clip to [0, 1] in place, and number the bucket of each."""
+    for t in range(len(values)):
+        v = values[t]
+        v = v if v > 0.0 else 0.0
+        v = v if v < 1.0 else 1.0
+        values[t] = v
+        cells[t] = np.int32(v * 256.0)
 
 
 @njit(cache=True, nogil=True)
@@ -73,20 +93,23 @@ def median_sweep(
     Item i counts as positive at the first above[i] thresholds; gap is tpr - fpr.
     """
     n = len(fpr)
-    counts = np.empty(n + 1, dtype=np.int64)
+    inverse = 1.0 / gap
+    steps = np.zeros(n + 1, dtype=np.int32)
     adjusted, scratch = np.empty(n), np.empty(n)
-    buckets = np.empty(257, dtype=np.int64)
+    cells = np.empty(n, dtype=np.int32)
+    counts = np.empty(BUCKETS + 1, dtype=np.int64)
     for s in range(start, stop):
-        counts[:] = 0
+        steps[:] = 0
         for j in range(indptr[s], indptr[s + 1]):
-            counts[above[indices[j]]] += 1
-        size = indptr[s + 1] - indptr[s]
-        seen = 0
-        for t in range(n - 1, -1, -1):
-            seen += counts[t + 1]
-            value = (seen / size - fpr[t]) / gap[t]
-            adjusted[t] = min(max(value, 0.0), 1.0)
-        out[s] = _median(adjusted, n, buckets, scratch)
+            steps[above[indices[j]]] += 1
+        m = indptr[s + 1] - indptr[s]
+        each = 1.0 / m
+        seen = m
+        for t in range(n):
+            seen -= steps[t]
+            adjusted[t] = (seen * each - fpr[t]) * inverse[t]
+        _clip_and_bucket(adjusted, cells)
+        out[s] = _median(adjusted, cells, counts, scratch)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
