@@ -25,8 +25,11 @@ check: $(VENV)/.installed
 peers: .venv-peers/.installed
 	.venv-peers/bin/pytest -m peers tests/peers
 
+# Measure against them; a quarter of an hour in all.
 bench: .venv-peers/.installed
 	.venv-peers/bin/python benchmarks/core.py
+	.venv-peers/bin/python benchmarks/methods.py
+	.venv-peers/bin/python benchmarks/growth.py
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -36,6 +36,7 @@ def quapy(name: str, train: np.ndarray, y: np.ndarray, pool: np.ndarray, **optio
     hard = name in ("CC", "ACC")
     if name in ("X", "MAX", "T50", "MS", "MS2"):  # these want one score an item
         train, pool = train[:, 1], pool[:, 1]
+    method._check_init_parameters()
     method.aggregation_fit(train.argmax(axis=1) if hard else train, y)
     if hard:
         labels = pool.argmax(axis=1)

@@ -19,7 +19,24 @@ from sklearn.preprocessing import StandardScaler
 from headcount.evaluation import evaluate_many, leaderboard
 from headcount.exceptions import HeadcountWarning
 from headcount.frame import Frame
-from headcount.methods import ACC, CC, MLPE, PACC, PCC, RLLS, SLD, Quantifier
+from headcount.methods import (
+    ACC,
+    CC,
+    ELSA,
+    MLPE,
+    MS2,
+    PACC,
+    PCC,
+    RLLS,
+    SLD,
+    DMy,
+    DyS,
+    EDy,
+    HDx,
+    HDy,
+    KDEyML,
+    Quantifier,
+)
 from headcount.protocols import UniformPrevalence
 
 # name -> loader, size of a bag; both as small as scikit-learn's data allow
@@ -46,6 +63,14 @@ def methods(seed: int) -> dict[str, Quantifier]:
         "SLD, BCTS": SLD(**shared, calibrator="bcts"),
         "SLD, vector scaling": SLD(**shared, calibrator="vs"),
         "SLD, isotonic": SLD(**shared, calibrator="isotonic"),
+        "HDy": HDy(**shared),
+        "DyS": DyS(**shared),
+        "DMy, Topsoe": DMy(**shared, divergence="topsoe"),
+        "EDy": EDy(**shared),
+        "KDEy-ML, cross-validated": KDEyML(**shared, bandwidth="cv"),
+        "MS2": MS2(**shared),
+        "ELSA": ELSA(**shared),
+        "HDx": HDx(n_bins=10),
     }
 
 

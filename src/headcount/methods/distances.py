@@ -95,7 +95,8 @@ class EDy(_KernelMatching):
         check_tau(self.tau)
 
     def _affinity(self, items: Floats) -> Floats:
-        if self.distance == "manhattan":
+        # Posteriors of two classes lie on a line, where the two distances are proportional.
+        if self.distance == "manhattan" or items.shape[1] == 2:
             return -affinity.manhattan_means(items, self._by_class)
         return -affinity.euclidean_means(items, self._by_class)
 

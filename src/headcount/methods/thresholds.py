@@ -227,11 +227,10 @@ class ContinuousSweep(BinaryQuantifier):
             gap = np.maximum(gap, 1e-3)
         good = np.flatnonzero(gap >= least)
         part = slice(good[0], good[-1] + 1)
-        step = grid[1] - grid[0]
-        weight = np.concatenate([[0], np.cumsum((1 / gap[part])[:-1] + (1 / gap[part])[1:])])
-        weight *= step / 2
+        step, inner = grid[1] - grid[0], 1 / np.maximum(gap[part], 1e-3)
+        weight = np.concatenate([[0], np.cumsum(inner[:-1] + inner[1:])]) * step / 2
         length = max(grid[part][-1] - grid[part][0], step)
-        offset = np.trapezoid((fpr / gap)[part], dx=step) / length
+        offset = np.trapezoid(fpr[part] * inner, dx=step) / length
         return grid[part], weight / length, offset
 
     def _aggregate_two(self, learnt: Any, scores: Floats, bags: Bags) -> Floats:
