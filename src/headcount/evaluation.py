@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from headcount.exceptions import InputError
 from headcount.frame import Frame
 from headcount.measures import Measure
 from headcount.measures import measures as parse_measures
-from headcount.methods.base import Quantifier, ScoreQuantifier, fit_together
+from headcount.methods.base import Quantifier, SharedPasses
 
 Floats = NDArray[np.float64]
 Specs = str | Measure | Iterable[str | Measure]
@@ -90,11 +90,12 @@ def evaluate_many(
     if not quantifiers:
         raise InputError("no quantifiers to evaluate.")
     wanted = parse_measures(measures)
-    clones = [clone(q) for q in quantifiers.values()]
+    clones = {name: clone(q) for name, q in quantifiers.items()}
+    shared = SharedPasses(list(clones.values()), X, y)
     parts = []
-    each = zip(quantifiers, _estimate_all(clones, X, y, pool, bags), strict=True)
-    for name, (estimates, classes) in each:
-        part = score_estimates(estimates, bags, wanted, classes)
+    for name, q in clones.items():
+        estimates = shared.predict_bags(shared.fit(q), pool, bags)
+        part = score_estimates(estimates, bags, wanted, q.classes_)
         parts.append({"method": np.full(len(bags), name), **part.to_dict()})
         if progress is not None:
             progress(name)
@@ -177,18 +178,3 @@ def _ranks(name: str, means: Floats) -> NDArray[np.int64]:
         order = np.abs(means) if kind == "bias" else means
     ranks = rankdata(np.where(np.isnan(order), np.inf, order), method="min")
     return np.asarray(ranks, dtype=np.int64)
-
-
-def _estimate_all(
-    quantifiers: list[Quantifier], X: Any, y: Any, pool: Any, bags: Bags
-) -> Iterator[tuple[Floats, NDArray[Any]]]:
-    """Estimates and classes of each quantifier, fitted in turn; pool scores are shared too."""
-    scores: dict[tuple[int, str], Floats] = {}
-    for q in fit_together(quantifiers, X, y):
-        if not isinstance(q, ScoreQuantifier):
-            yield q.predict_bags(pool, bags), q.classes_
-            continue
-        key = id(q.classifier_), q.score_kind_
-        if key not in scores:
-            scores[key] = q._pool_scores(pool, bags)
-        yield q._estimate(scores[key], bags), q.classes_

@@ -24,9 +24,9 @@ from headcount.methods.base import (
     MetaQuantifier,
     Quantifier,
     ScoreQuantifier,
+    SharedPasses,
     _same_pool,
     _some,
-    fit_together,
 )
 from headcount.methods.histograms import histograms
 from headcount.protocols.artificial import _fill, round_counts
@@ -234,7 +234,9 @@ class MedianOf(_BaseComposition, MetaQuantifier):
         parts = self._parts()
         if not parts:
             raise InputError("quantifiers is empty: give at least one (name, quantifier).")
-        fitted = list(fit_together([clone(q) for q in parts], X, y))
+        clones = [clone(q) for q in parts]
+        shared = SharedPasses(clones, X, y)
+        fitted = [shared.fit(q) for q in clones]
         self.members_ = fitted
         self.classes_ = fitted[0].classes_
         return self
