@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         PrevalenceGrid,
         UniformPrevalence,
     )
+    from headcount.selection import GridSearch, RandomSearch
 
 __version__ = "0.1.0"
 
@@ -136,6 +137,7 @@ _HOMES = {
         "PrevalenceGrid",
         "UniformPrevalence",
     ],
+    "selection": ["GridSearch", "RandomSearch"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -1,0 +1,1 @@
+"""Results to tables, tests and figures; everything here reads the tidy results table."""
