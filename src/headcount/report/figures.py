@@ -1,0 +1,232 @@
+"""Figures of the papers, as matplotlib `Figure` objects; nothing global is touched.
+
+Needs the extra ``headcount[plot]``. Save one by ``figure.savefig("x.svg")``; `to_svg` gives text.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.exceptions import HeadcountError, InputError
+from headcount.frame import Frame
+from headcount.report.significance import Nemenyi
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+# Okabe and Ito's colours, which people with colour blindness can tell apart.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555", "#B8A800"]
+
+
+def critical_difference(result: Nemenyi) -> Figure:
+    """Critical-difference diagram: average ranks, bars join methods that do not differ."""
+    k = len(result.names)
+    order = np.argsort(result.ranks, kind="stable")
+    half = -(-k // 2)
+    groups = result.groups()
+    top = 1.2 + 0.22 * len(groups)
+    figure = _figure(7.5, 0.8 + 0.28 * half + 0.16 * len(groups))
+    figure.set_layout_engine("none")
+    axes = figure.add_axes((0.02, 0.02, 0.96, 0.96))
+    axes.set_axis_off()
+    axes.set_xlim(-0.32 * k - 0.5, 1.32 * k + 1.5)
+    axes.set_ylim(-top - 0.6 * half, 1.9)
+    axes.plot([1, k], [0, 0], color="black", lw=1)
+    for rank in range(1, k + 1):
+        axes.plot([rank, rank], [0, 0.2], color="black", lw=1)
+        axes.text(rank, 0.3, str(rank), ha="center", va="bottom", fontsize=9)
+    width = result.critical_distance
+    axes.plot([1, 1 + width], [1.35, 1.35], color="black", lw=2)
+    axes.text(1 + width / 2, 1.45, f"CD = {width:.2f}", ha="center", va="bottom", fontsize=9)
+    for place, j in enumerate(order):
+        left = place < half
+        row = place if left else k - 1 - place
+        y = -top - 0.6 * row
+        rank, edge = result.ranks[j], 0.4 if left else k + 0.6
+        axes.plot([rank, rank, edge], [0, y, y], color="black", lw=0.8)
+        label = f"{result.names[j]}  {rank:.2f}" if left else f"{rank:.2f}  {result.names[j]}"
+        side = "right" if left else "left"
+        axes.text(edge - 0.1 if left else edge + 0.1, y, label, ha=side, va="center", fontsize=9)
+    ordered = np.sort(result.ranks)
+    for level, (i, j) in enumerate(groups):
+        y = -0.35 - 0.22 * level
+        axes.plot([ordered[i] - 0.05, ordered[j] + 0.05], [y, y], color=COLOURS[1], lw=3)
+    return figure
+
+
+def error_by_shift(
+    frame: Frame, measure: str, training: Floats, *, n_bins: int = 20, log: bool = False
+) -> Figure:
+    """Mean error against the shift of a bag from the training prevalence, and how many bags.
+
+    The shift is the mean absolute difference of the bag's true prevalences from `training`.
+    """
+    methods, shift = _methods(frame), _shift(frame, training)
+    edges = np.linspace(0, shift.max() * (1 + 1e-9) + 1e-12, n_bins + 1)
+    figure = _figure(7, 4.2)
+    axes = figure.add_subplot()
+    behind = axes.twinx()
+    first = frame["method"] == methods[0]
+    behind.hist(shift[first], bins=edges.tolist(), color="#999999", alpha=0.35)
+    behind.set_ylabel("bags")
+    axes.set_zorder(behind.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    cell = np.clip(np.digitize(shift, edges) - 1, 0, n_bins - 1)
+    for c, name in enumerate(methods):
+        mine = frame["method"] == name
+        counts = np.bincount(cell[mine], minlength=n_bins)
+        totals = np.bincount(cell[mine], frame[measure][mine], n_bins)
+        middle = (edges[:-1] + edges[1:]) / 2
+        seen = counts > 0
+        axes.plot(middle[seen], totals[seen] / counts[seen], label=name, **_line(c))
+    if log:
+        axes.set_yscale("log")
+    axes.set_xlabel("shift from the training prevalence (AE)")
+    axes.set_ylabel(measure)
+    _legend(axes, 1.12)
+    return figure
+
+
+def diagonal(frame: Frame, label: str, *, n_bins: int = 20) -> Figure:
+    """Mean estimated against true prevalence of one class, with one deviation either way."""
+    methods = _methods(frame)
+    true, estimate = frame[f"true:{label}"], frame[f"estimate:{label}"]
+    cell = np.clip((true * n_bins).astype(int), 0, n_bins - 1)
+    figure = _figure(5.5, 5.2)
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="black", lw=1, ls=":")
+    for c, name in enumerate(methods):
+        mine = frame["method"] == name
+        groups = [estimate[mine & (cell == b)] for b in range(n_bins)]
+        at = [true[mine & (cell == b)].mean() for b in range(n_bins) if len(groups[b])]
+        mean = np.array([g.mean() for g in groups if len(g)])
+        spread = np.array([g.std() for g in groups if len(g)])
+        axes.plot(at, mean, label=name, **_line(c))
+        axes.fill_between(at, mean - spread, mean + spread, color=COLOURS[c % 8], alpha=0.12)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_aspect("equal")
+    axes.set_xlabel(f"true prevalence of {label}")
+    axes.set_ylabel("estimated prevalence")
+    _legend(axes)
+    return figure
+
+
+def bias_boxes(frame: Frame) -> Figure:
+    """Box plots of the signed error (estimate minus truth) of each class, by method."""
+    methods = _methods(frame)
+    labels = [c.removeprefix("true:") for c in frame if c.startswith("true:")]
+    figure = _figure(max(5.0, 0.8 * len(methods) * len(labels) ** 0.5 + 2), 4.2)
+    axes = figure.add_subplot()
+    width = 0.8 / len(labels)
+    for j, label in enumerate(labels):
+        error = frame[f"estimate:{label}"] - frame[f"true:{label}"]
+        boxes = axes.boxplot(
+            [error[frame["method"] == m] for m in methods],
+            positions=np.arange(len(methods)) + (j - (len(labels) - 1) / 2) * width,
+            widths=0.85 * width,
+            patch_artist=True,
+            showfliers=False,
+            medianprops={"color": "black"},
+        )
+        for box in boxes["boxes"]:
+            box.set_facecolor(COLOURS[j % 8])
+        axes.plot([], [], color=COLOURS[j % 8], lw=6, label=label)
+    axes.axhline(0, color="black", lw=1, ls=":")
+    axes.set_xticks(range(len(methods)), methods, rotation=30, ha="right")
+    axes.set_ylabel("estimate minus truth")
+    _legend(axes)
+    return figure
+
+
+def shift_ends(frame: Frame, measure: str, training: Floats, *, share: float = 0.2) -> Figure:
+    """Mean error on the least and on the most shifted bags, side by side."""
+    methods, shift = _methods(frame), _shift(frame, training)
+    low, high = np.quantile(shift, [share, 1 - share])
+    figure = _figure(max(5.0, 0.9 * len(methods) + 2), 4.0)
+    axes = figure.add_subplot()
+    ends = {f"least shifted {share:.0%}": shift <= low, f"most shifted {share:.0%}": shift >= high}
+    for c, (name, part) in enumerate(ends.items()):
+        heights = [frame[measure][part & (frame["method"] == m)].mean() for m in methods]
+        axes.bar(
+            np.arange(len(methods)) + 0.4 * c - 0.2, heights, 0.38, label=name, color=COLOURS[c]
+        )
+    axes.set_xticks(range(len(methods)), methods, rotation=30, ha="right")
+    axes.set_ylabel(measure)
+    _legend(axes)
+    return figure
+
+
+def ternary(points: Floats, labels: list[str], values: Floats | None = None) -> Figure:
+    """Points of the simplex of three classes in a triangle, coloured by `values` if given."""
+    points = np.asarray(points, dtype=float)
+    if points.ndim != 2 or points.shape[1] != 3 or len(labels) != 3:
+        raise InputError(f"a ternary plot needs three classes, got shape {points.shape}.")
+    corners = np.array([[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])
+    flat = points @ corners
+    figure = _figure(5.5, 4.8)
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    axes.plot(*corners[[0, 1, 2, 0]].T, color="black", lw=1)
+    for step in np.arange(0.2, 1, 0.2):
+        for a, b, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+            ends = [
+                (1 - step) * corners[a] + step * corners[b],
+                (1 - step) * corners[a] + step * corners[c],
+            ]
+            axes.plot(*np.array(ends).T, color="#bbbbbb", lw=0.5)
+    colour: Any = COLOURS[0] if values is None else values
+    dots = axes.scatter(flat[:, 0], flat[:, 1], c=colour, s=12, zorder=3)
+    if values is not None:
+        figure.colorbar(dots, ax=axes, shrink=0.7)
+    for corner, label, side in zip(corners, labels, ("top", "top", "bottom"), strict=True):
+        axes.text(corner[0], corner[1], label, ha="center", va=side)
+    return figure
+
+
+def to_svg(figure: Figure) -> str:
+    """Text of an SVG image, to be put into a page as it is; the same for the same figure."""
+    import matplotlib as mpl
+
+    out = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "headcount", "svg.fonttype": "none"}):
+        figure.savefig(
+            out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True
+        )
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _figure(width: float, height: float) -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise HeadcountError("figures need matplotlib: pip install 'headcount[plot]'.") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _methods(frame: Frame) -> list[str]:
+    return list(dict.fromkeys(frame["method"].tolist()))
+
+
+def _shift(frame: Frame, training: Floats) -> Floats:
+    truth = np.column_stack([frame[c] for c in frame if c.startswith("true:")])
+    reference = np.asarray(training, dtype=float)
+    if reference.shape != truth.shape[1:]:
+        raise InputError(f"training has {reference.size} shares for {truth.shape[1]} classes.")
+    return np.asarray(np.abs(truth - reference).mean(axis=1))
+
+
+def _line(c: int) -> dict[str, Any]:
+    """Colour and dash of the c-th line: eight colours, then the same with other dashes."""
+    return {"color": COLOURS[c % 8], "ls": ["-", "--", "-.", ":"][(c // 8) % 4], "lw": 1.6}
+
+
+def _legend(axes: Any, at: float = 1.0) -> None:
+    axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(at, 1))
