@@ -45,7 +45,8 @@ def contestants(task, train, y, pool):
             ("X", ours(hc.X()), quapy("X")),
             ("MAX", ours(hc.MAX()), quapy("MAX")),
             ("T50", ours(hc.T50()), quapy("T50")),
-            ("MS", ours(hc.MS()), quapy("MS"), mlq("MS")),
+            ("MS", ours(hc.MS()), quapy("MS")),
+            ("MS, 101 thresholds", ours(hc.MS(n_thresholds=101)), mlq("MS")),
             ("MS2", ours(hc.MS2()), quapy("MS2")),
             ("ContinuousSweep", ours(hc.ContinuousSweep())),
         ]

@@ -61,6 +61,18 @@ def test_median_sweeps(method, least, two):
         assert p[s] == pytest.approx(np.median(adjusted), abs=1e-12)
 
 
+def test_median_sweep_over_evenly_spaced_thresholds(two):
+    train, y, pool, bags = two
+    cuts = np.linspace(0, 1, 21)
+    tpr, fpr = ((train[y == c][:, None] >= cuts).mean(axis=0) for c in (1, 0))
+    keep = tpr != fpr
+    p = MS(n_thresholds=21).fit_scores(train, y).predict_scores(pool, bags)[:, 1]
+    for s in range(0, 25, 5):
+        share = (pool[bags.items(s)][:, None] >= cuts[keep]).mean(axis=0)
+        adjusted = np.clip((share - fpr[keep]) / (tpr[keep] - fpr[keep]), 0, 1)
+        assert p[s] == pytest.approx(np.median(adjusted), abs=1e-12)
+
+
 def test_bucket_median_is_the_median(rng):
     for n in (1, 2, 7, 5000):
         for values in (rng.random(n), np.round(rng.random(n), 1), np.zeros(n), np.ones(n)):

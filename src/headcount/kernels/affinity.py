@@ -45,7 +45,7 @@ def gaussian_means(items: Floats, classes: list[Floats], bandwidth: float) -> Fl
         np.exp(power, out=power)
         return np.column_stack([power[:, a:b].mean(axis=1) for a, b in pairwise(ends)])
 
-    return _blocked(items, len(stacked), len(classes), block)
+    return blocked(items, len(stacked), len(classes), block)
 
 
 def manhattan_means(items: Floats, classes: list[Floats]) -> Floats:
@@ -67,7 +67,7 @@ def manhattan_means(items: Floats, classes: list[Floats]) -> Floats:
 def euclidean_means(items: Floats, classes: list[Floats]) -> Floats:
     """Mean of |x - y|_2 over the items y of each class, for every item x."""
     widest = max(len(rows) for rows in classes)
-    return _blocked(
+    return blocked(
         items,
         widest,
         len(classes),
@@ -75,7 +75,8 @@ def euclidean_means(items: Floats, classes: list[Floats]) -> Floats:
     )
 
 
-def _blocked(items: Floats, n_reference: int, k: int, block: Callable[[Floats], Floats]) -> Floats:
+def blocked(items: Floats, n_reference: int, k: int, block: Callable[[Floats], Floats]) -> Floats:
+    """Apply `block` to some items at a time, so that a row may need `n_reference` numbers."""
     out = np.empty((len(items), k))
     step = max(1, _BLOCK // n_reference)
     for start in range(0, len(items), step):

@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import qmc
 
 from headcount.bags import Bags
 from headcount.classify.calibration import Calibrator
@@ -208,16 +210,28 @@ class KDEyHD(KDEyML):
 
     def _densities(self, scores: Floats, codes: NDArray[np.int64]) -> Self:
         super()._densities(scores, codes)
-        rng = np.random.default_rng(self.random_state)
         each = -(-self.n_reference // len(self._by_class))
-        centres = np.vstack([rows[rng.integers(len(rows), size=each)] for rows in self._by_class])
-        self._points = centres + self.bandwidth_ * rng.normal(size=centres.shape)
+        self._points = np.vstack([self._sample(rows, each) for rows in self._by_class])
         at = affinity.gaussian_means(self._points, self._by_class, self.bandwidth_) + 1e-10
         self._importance = at.mean(axis=1) * len(at)
         self._class_densities = np.ascontiguousarray((at / self._importance[:, None]).T)
         return self
 
+    def _sample(self, rows: Floats, n: int) -> Floats:
+        """Points from a class's density by a scrambled Sobol sequence, evener than chance."""
+        rng = np.random.default_rng(self.random_state)
+        power = int(np.ceil(np.log2(max(n, 2))))
+        u = qmc.Sobol(rows.shape[1] + 1, rng=rng).random_base2(power)[:n]
+        # Neighbours in score are neighbours in number, so that even numbers are even scores.
+        ordered = rows[np.lexsort(rows.T)]
+        centres = ordered[(u[:, 0] * len(rows)).astype(int)]
+        return np.asarray(centres + self.bandwidth_ * ndtri(np.clip(u[:, 1:], 1e-12, 1 - 1e-12)))
+
     def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        parts = [self._match(scores, bags[s : s + 512]) for s in range(0, len(bags), 512)]
+        return np.vstack(parts)
+
+    def _match(self, scores: Floats, bags: Bags) -> Floats:
         q = np.empty((len(bags), len(self._points)))
         for start in range(0, len(self._points), 128):  # memory: a table of N x 128
             part = slice(start, start + 128)

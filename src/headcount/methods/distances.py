@@ -38,12 +38,16 @@ class _KernelMatching(ScoreQuantifier):
         self._prepare(scores)
         rows = self._representation(scores)
         self._by_class = affinity.by_class(rows, codes, len(frequency))
+        self._settle()
         gram = class_means(self._affinity(rows), codes, len(frequency))
         self.gram_ = (gram + gram.T) / 2
         self.frequency_ = frequency
 
     def _prepare(self, scores: Floats) -> None:
         """Learn the representation; nothing by default."""
+
+    def _settle(self) -> None:
+        """Keep what is needed of the classes' rows; nothing by default."""
 
     def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
         linear = bags.means(self._affinity(self._representation(scores)), self.n_jobs)
@@ -192,16 +196,20 @@ class MMD(_KernelMatching):
             shape = (scores.shape[1], self.n_features // 2)
             self._frequencies = rng.normal(size=shape) / self.bandwidth_
 
-    def _representation(self, scores: Floats) -> Floats:
-        if self.n_features is None:
-            return scores
-        waves = scores @ self._frequencies
+    def _waves(self, items: Floats) -> Floats:
+        waves = items @ self._frequencies
         return np.asarray(np.hstack([np.cos(waves), np.sin(waves)]) / np.sqrt(waves.shape[1]))
+
+    def _settle(self) -> None:
+        if self.n_features is not None:
+            means = [self._waves(rows).mean(axis=0) for rows in self._by_class]
+            self._means = np.column_stack(means)
 
     def _affinity(self, items: Floats) -> Floats:
         if self.n_features is None:
             return affinity.gaussian_means(items, self._by_class, self.bandwidth_)
-        return np.asarray(items @ np.column_stack([rows.mean(axis=0) for rows in self._by_class]))
+        k = len(self._by_class)
+        return affinity.blocked(items, self.n_features, k, lambda x: self._waves(x) @ self._means)
 
 
 def matched(gram: Floats, linear: Floats, centre: Floats, tau: float = 0.0) -> Floats:

@@ -111,6 +111,10 @@ class MS(BinaryQuantifier):
 
     Parameters
     ----------
+    n_thresholds : int, optional
+        Every distinct score is a threshold by default. With a number, that many are spaced evenly
+        between the least and the largest score (0 and 1 for posteriors), which does better when
+        most scores crowd at one end.
     classifier, calibrator, cv, n_jobs, random_state
         As in `ScoreQuantifier`.
 
@@ -125,8 +129,33 @@ class MS(BinaryQuantifier):
     _any_scores = True
     _least_gap = 0.0  # thresholds whose tpr - fpr is not above this are left out
 
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        n_thresholds: int | None = None,
+        calibrator: str | Calibrator | None = None,
+        cv: int | float = 5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ):
+        super().__init__(
+            classifier, calibrator=calibrator, cv=cv, n_jobs=n_jobs, random_state=random_state
+        )
+        self.n_thresholds = n_thresholds
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.n_thresholds is not None:
+            check.whole("n_thresholds", self.n_thresholds, 2)
+
     def _learn_two(self, scores: Floats, positive: Bools, frequency: float) -> Any:  # noqa: ARG002
-        cuts, tpr, fpr = candidates(scores, positive)
+        cuts = None
+        if self.n_thresholds is not None:
+            posterior = scores.min() >= 0 and scores.max() <= 1
+            ends = (0.0, 1.0) if posterior else (scores.min(), scores.max())
+            cuts = np.linspace(ends[0], ends[1], self.n_thresholds)
+        cuts, tpr, fpr = candidates(scores, positive, cuts)
         kept = tpr - fpr > self._least_gap if self._least_gap else tpr != fpr
         if not kept.any():
             _warn_useless(f"no threshold has tpr - fpr above {self._least_gap:g}")
@@ -152,7 +181,7 @@ class MS2(MS):
 
     Parameters
     ----------
-    classifier, calibrator, cv, n_jobs, random_state
+    n_thresholds, classifier, calibrator, cv, n_jobs, random_state
         As in `ScoreQuantifier`.
 
     Examples
@@ -312,9 +341,11 @@ class SMM(BinaryQuantifier):
         return np.asarray(np.clip((mean - low) / (high - low), 0, 1))
 
 
-def candidates(scores: Floats, positive: Bools) -> tuple[Floats, Floats, Floats]:
-    """Every distinct score as a threshold, with its tpr and fpr; those with equal ones are out."""
-    cuts = np.unique(scores)
+def candidates(
+    scores: Floats, positive: Bools, cuts: Floats | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """Thresholds, every distinct score by default, with tpr and fpr; those with equal ones go."""
+    cuts = np.unique(scores) if cuts is None else cuts
     rates = []
     for c in (True, False):
         own = np.sort(scores[positive == c])
