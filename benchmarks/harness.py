@@ -26,7 +26,7 @@ import numpy as np
 
 from headcount import Bags, measure
 
-ALLOWANCE = 120.0  # seconds of CPU that one contestant may take
+ALLOWANCE = 60.0  # seconds of CPU that one contestant may take
 Estimator = Callable[[Bags], np.ndarray]
 
 
@@ -62,12 +62,12 @@ def _child(pipe, make: Callable[[], Estimator], bags: Bags, allowance: float) ->
     try:
         warnings.simplefilter("ignore")
         estimate = make()
-        few = bags[:20]
+        few = bags[:3]
         estimate(few)
         began = time.process_time()
         estimate(few)
         pace = (time.process_time() - began) / len(few)
-        n = len(bags) if pace * len(bags) < allowance else max(20, int(20.0 / pace))
+        n = len(bags) if pace * len(bags) < allowance else max(3, int(15.0 / pace))
         part = bags[:n]
         _reset_peak()
         before = _memory("VmRSS")

@@ -31,6 +31,7 @@ class Quantifier(BaseEstimator, ABC):
     """
 
     classes_: NDArray[Any]
+    _ignores_items = False  # whether only the labels count
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Self:

@@ -31,6 +31,8 @@ class MLPE(Quantifier):
     array([0.75, 0.25])
     """
 
+    _ignores_items = True
+
     def fit(self, X: Any, y: Any) -> Self:
         """Count the labels; `X` is looked at only for its shape."""
         array = check.labels(y)

@@ -228,6 +228,13 @@ def _check_bad_input(q: Quantifier, k: int) -> None:
         clone(q).fit(X, np.zeros(len(y)))
     with _refuses("missing labels", "missing|NaN"):
         clone(q).fit(X, np.where(y == 0, np.nan, y))
+    if not q._ignores_items:
+        broken = X.copy()
+        broken[3, 0] = np.nan
+        with _refuses("NaN in an item", "NaN"):
+            clone(q).fit(broken, y)
+        with _refuses("NaN in an item to estimate", "NaN"):
+            clone(q).fit(X, y).predict(broken)
     with _refuses("no labels", "None"):
         clone(q).fit(X, None)
     with _refuses("rows and labels that differ", "inconsistent"):
