@@ -113,7 +113,7 @@ def test_readme_recovers_shares_and_keeps_sparse_input_sparse(words):
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        (DMx(n_bins=1), "n_bins must be whole"),
+        (DMx(n_bins=1), "n_bins must be a whole"),
         (HDx(n_bins=[]), "n_bins must be whole"),
         (EDx(distance="x"), "unknown distance"),
         (ReadMe(n_subsets=0), "n_subsets must be"),

@@ -176,7 +176,7 @@ def test_map_with_alpha_two_never_answers_zero(scored):
 def test_sld_says_when_it_did_not_converge(scored):
     held_out, y, pool, bags = scored
     slow = SLD(solver="em", tol=1e-14, max_iter=15).fit_scores(held_out, y)
-    with pytest.warns(ConvergenceWarning, match="max_iter=15"):
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter=15"):
         slow.predict_scores(pool, bags)
 
 

@@ -235,10 +235,14 @@ def prevalences(values: ArrayLike, what: str) -> Floats:
     return rows
 
 
-def at_least(what: str, value: Any, low: float, high: float = np.inf) -> None:
+def at_least(
+    what: str, value: Any, low: float, high: float = np.inf, *, many: bool = False
+) -> None:
     """Refuse a setting that is not a finite number (or numbers) from `low` to `high`."""
     try:
         numbers = np.asarray(value, dtype=float)
+        if numbers.ndim and not many:
+            numbers = np.array(np.nan)
     except (TypeError, ValueError):
         numbers = np.array(np.nan)
     if not (np.isfinite(numbers) & (numbers >= low) & (numbers <= high)).all():

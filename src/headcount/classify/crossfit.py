@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
@@ -66,6 +67,8 @@ def cross_fit(
     array = check.labels(y)
     n = _num_samples(X)
     check.same_length(n, array)
+    if sparse.issparse(X):
+        X = X.tocsr()  # some sparse forms cannot be split into rows
     classes, codes = check.encode(array)
     if isinstance(classifier, FrozenEstimator):
         return _frozen(classifier, X, array, labels_only)

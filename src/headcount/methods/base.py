@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
@@ -19,7 +20,7 @@ from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.classify.calibration import Calibrator, logits_of, make_calibrator
 from headcount.classify.crossfit import ScorePass, cross_fit, score, score_pass
-from headcount.exceptions import InputError
+from headcount.exceptions import ConvergenceWarning, InputError, UnreliableWarning
 
 Floats = NDArray[np.float64]
 
@@ -72,6 +73,7 @@ class ScoreQuantifier(Quantifier):
     """
 
     _any_scores = False  # whether decision values do as well as posteriors
+    _flat_to_prior = False  # whether scores that are all equal need special care
     _hard = False  # whether the predicted label is all that the method looks at
     _learns_from_scores = True  # whether it needs held-out scores even without a calibrator
 
@@ -173,6 +175,8 @@ class ScoreQuantifier(Quantifier):
         return not self._hard or done.predicts_argmax
 
     def _estimate(self, raw: Floats, bags: Bags) -> Floats:
+        if self._flat is not None:
+            return np.tile(self._flat, (len(bags), 1))
         return self._aggregate(self._calibrated(raw), bags)
 
     def _pool_scores(self, X: Any, bags: Bags) -> Floats:
@@ -236,6 +240,16 @@ class ScoreQuantifier(Quantifier):
         self.score_kind_ = done.kind
         self.classifier_ = done.classifier
         self.classes_ = done.classes
+        self._flat: Floats | None = None
+        if self._flat_to_prior and scores is not None and np.ptp(scores, axis=0).max() <= 1e-12:
+            self._flat = done.frequency
+            warnings.warn(
+                "the classifier separates nothing here: all held-out scores are equal, and the "
+                "training prevalence is all that can be answered. Use a better classifier.",
+                UnreliableWarning,
+                stacklevel=3,
+            )
+            return self
         self._learn(
             None if scores is None else self._calibrated(scores), done.codes, done.frequency
         )
@@ -285,6 +299,15 @@ class MetaQuantifier(Quantifier):
         return tags
 
 
+def check_quantifier_type(value: Any) -> None:
+    """Refuse what is no quantifier, such as a bare classifier."""
+    if not isinstance(value, Quantifier):
+        raise InputError(
+            f"a quantifier is expected, got {value!r}. Wrap a classifier in one, such as "
+            "PACC(classifier)."
+        )
+
+
 class SharedPasses:
     """Fits quantifiers on one data set; the same classifier settings share one classifier pass.
 
@@ -321,6 +344,17 @@ class SharedPasses:
         if key not in self._scores:
             self._scores[key] = q._pool_scores(pool, bags)
         return q._estimate(self._scores[key], bags)
+
+
+def warn_unconverged(converged: NDArray[np.bool_], what: str, hint: str = "") -> None:
+    """Say for how many bags a solver stopped before it was done."""
+    if not converged.all():
+        warnings.warn(
+            f"{what} of {int((~converged).sum())} of {len(converged)} bags did not reach its "
+            f"optimum: treat their estimates with care. {hint}".rstrip(),
+            ConvergenceWarning,
+            stacklevel=5,
+        )
 
 
 def _some(X: Any) -> int:

@@ -14,7 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.kernels.simplex import clip_and_normalise
-from headcount.methods.base import MetaQuantifier, Quantifier, ScoreQuantifier, _some
+from headcount.methods.base import (
+    MetaQuantifier,
+    Quantifier,
+    ScoreQuantifier,
+    _some,
+    check_quantifier_type,
+)
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +32,8 @@ class BinaryQuantifier(ScoreQuantifier):
     scores, and the shares are normalised; `repr` then says so. `OneVsAll` trains a classifier of
     its own for every class instead.
     """
+
+    _flat_to_prior = True
 
     @abstractmethod
     def _learn_two(self, scores: Floats, positive: NDArray[np.bool_], frequency: float) -> Any:
@@ -95,6 +103,7 @@ class OneVsAll(MetaQuantifier):
         check.same_length(_some(X), array)
         targets = [1] if len(classes) == 2 else range(len(classes))
         (base,) = self._parts()
+        check_quantifier_type(base)
         self.members_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit)(clone(base), X, codes == c) for c in targets
         )

@@ -9,15 +9,16 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.classify.calibration import Calibrator
 from headcount.exceptions import InputError
 from headcount.kernels import affinity
 from headcount.methods.adjusting import class_means
-from headcount.methods.base import ScoreQuantifier
+from headcount.methods.base import ScoreQuantifier, warn_unconverged
 from headcount.methods.distances import check_bandwidth
 from headcount.methods.histograms import match_features
-from headcount.methods.likelihood import maximise_likelihood, warn_unconverged
+from headcount.methods.likelihood import maximise_likelihood
 
 Floats = NDArray[np.float64]
 BANDWIDTHS = np.linspace(0.01, 0.20, 20)
@@ -43,6 +44,8 @@ class KDEyML(ScoreQuantifier):
     >>> kde.predict_scores([0.1, 0.9, 0.8, 0.9]).round(2)
     array([0.25, 0.75])
     """
+
+    _flat_to_prior = True
 
     def __init__(
         self,
@@ -116,7 +119,7 @@ class KDEyML(ScoreQuantifier):
             max_iter=1000,
             n_jobs=self.n_jobs,
         )
-        warn_unconverged(converged, 1000, 1e-9)
+        warn_unconverged(converged, "the likelihood")
         return estimates
 
 
@@ -154,12 +157,16 @@ class KDEyCS(KDEyML):
         wide = np.sqrt(2) * self.bandwidth_
         table = affinity.gaussian_means(scores, self._by_class, wide)
         overlap = bags.means(table, self.n_jobs)
+        # Only ratios matter; a bag far from every class overlaps with none of them.
+        largest = overlap.max(axis=1, keepdims=True)
+        overlap /= np.where(largest > 0, largest, 1.0)
         k = len(self.gram_)
-        gram = self.gram_ + 1e-10 * np.trace(self.gram_) / k * np.eye(k)
+        gram = self.gram_ / np.trace(self.gram_) * k + 1e-10 * np.eye(k)
         out = np.tile(self.frequency_, (len(bags), 1))
         nonnegative_rows(gram, overlap, out)
         totals = out.sum(axis=1, keepdims=True)
-        return np.where(totals > 0, out / np.where(totals > 0, totals, 1), self.frequency_)
+        usable = (totals > 0) & (largest > 0)
+        return np.where(usable, out / np.where(totals > 0, totals, 1), self.frequency_)
 
 
 class KDEyHD(KDEyML):
@@ -205,8 +212,7 @@ class KDEyHD(KDEyML):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.n_reference < 10:
-            raise InputError(f"n_reference must be at least 10, got {self.n_reference!r}.")
+        check.whole("n_reference", self.n_reference, 10)
 
     def _densities(self, scores: Floats, codes: NDArray[np.int64]) -> Self:
         super()._densities(scores, codes)

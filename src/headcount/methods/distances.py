@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 from scipy.stats import rankdata
 
+from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.classify.calibration import Calibrator
 from headcount.exceptions import InputError, choose
@@ -23,6 +25,7 @@ class _KernelMatching(ScoreQuantifier):
     """Minimise p'Gp - 2h'p, G and h the mean affinities among classes and with the bag."""
 
     tau: float = 0.0
+    _flat_to_prior = True
 
     @abstractmethod
     def _affinity(self, items: Floats) -> Floats:
@@ -181,8 +184,8 @@ class MMD(_KernelMatching):
     def _check_params(self) -> None:
         super()._check_params()
         check_bandwidth(self.bandwidth, "median")
-        if self.n_features is not None and self.n_features < 2:
-            raise InputError(f"n_features must be at least 2, got {self.n_features!r}.")
+        if self.n_features is not None:
+            check.whole("n_features", self.n_features, 2)
 
     def _prepare(self, scores: Floats) -> None:
         rng = np.random.default_rng(self.random_state)
@@ -190,7 +193,7 @@ class MMD(_KernelMatching):
             self.bandwidth_ = float(self.bandwidth)
         else:
             some = scores[rng.permutation(len(scores))[:1000]]
-            gaps = np.linalg.norm(some[:, None] - some[None], axis=2)
+            gaps = pdist(some)
             self.bandwidth_ = max(float(np.median(gaps[gaps > 0])) if gaps.any() else 1.0, 1e-3)
         if self.n_features is not None:
             shape = (scores.shape[1], self.n_features // 2)
@@ -224,7 +227,8 @@ def matched(gram: Floats, linear: Floats, centre: Floats, tau: float = 0.0) -> F
 
 def check_bandwidth(bandwidth: Any, word: str) -> None:
     """Refuse a bandwidth that is neither positive nor the word for choosing it."""
-    if bandwidth == word:
+    if isinstance(bandwidth, str) and bandwidth == word:
         return
-    if isinstance(bandwidth, str) or not bandwidth > 0:
+    number = isinstance(bandwidth, (int, float, np.number)) and not isinstance(bandwidth, bool)
+    if not number or not 0 < bandwidth < np.inf:
         raise InputError(f"bandwidth must be positive or {word!r}, got {bandwidth!r}.")

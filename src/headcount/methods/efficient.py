@@ -9,7 +9,7 @@ from headcount.bags import Bags
 from headcount.kernels.simplex import clip_and_normalise
 from headcount.kernels.threads import over_ranges
 from headcount.methods.adjusting import class_means, regularised
-from headcount.methods.base import ScoreQuantifier
+from headcount.methods.base import ScoreQuantifier, warn_unconverged
 from headcount.methods.counting import posterior_means
 
 Floats = NDArray[np.float64]
@@ -20,7 +20,8 @@ class ELSA(ScoreQuantifier):
 
     Starting from PACC, posteriors are weighted by 1 / (E[w^2|x] / pi + E[w|x] / (1 - pi)), with w
     the class weights p / p_train and pi the share of labelled items, and the linear system is
-    solved again, until w settles. Needs no calibration. Tian, Zhang and Zhao (2023).
+    solved again, until w settles; where it does not, PACC answers and a warning says so. Needs no
+    calibration. Tian, Zhang and Zhao (2023).
 
     Parameters
     ----------
@@ -37,6 +38,8 @@ class ELSA(ScoreQuantifier):
     >>> elsa.predict_scores(posterior[500:]).round(1)
     array([0.8, 0.2])
     """
+
+    _flat_to_prior = True
 
     def _learn(
         self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
@@ -56,6 +59,7 @@ class ELSA(ScoreQuantifier):
             self.confusion_, posterior_means(scores, bags, self.n_jobs), self.frequency_
         )
         weights = first / self._share
+        converged = np.zeros(len(bags), dtype=bool)
         over_ranges(
             lambda a, b: efficient_weights(
                 self._scores,
@@ -65,10 +69,12 @@ class ELSA(ScoreQuantifier):
                 bags.indptr,
                 bags.indices,
                 weights,
+                converged,
                 a,
                 b,
             ),
             len(bags),
             self.n_jobs,
         )
+        warn_unconverged(converged, "the fixed point", "PACC's answer stands in for it.")
         return clip_and_normalise(weights * self._share)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import _BaseComposition
@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.exceptions import InputError, choose
-from headcount.kernels.random import as_seed, streams, uniforms
+from headcount.kernels.random import as_seed, uniforms
 from headcount.kernels.simplex import clip_and_normalise
 from headcount.measures import DEFINITIONS, measure
 from headcount.methods.adjusting import PACC
@@ -27,19 +27,23 @@ from headcount.methods.base import (
     SharedPasses,
     _same_pool,
     _some,
+    check_quantifier_type,
 )
 from headcount.methods.histograms import histograms
-from headcount.protocols.artificial import _fill, round_counts
+from headcount.protocols.artificial import round_counts
 
 Floats = NDArray[np.float64]
 POLICIES = ["average", "ptr", "ds"]
+# Errors of a single bag, for which less is better.
+ERRORS = [n for n, d in DEFINITIONS.items() if not d.over_bags and n not in ("q", "bias")]
 
 
 class Ensemble(MetaQuantifier):
     """Average quantifiers that were trained at different prevalences: E(Q).
 
     Each member is trained on a sample of the training items with prevalences drawn uniformly from
-    the simplex. Pérez-Gállego, Quevedo and del Coz (2017, 2019).
+    the simplex, without an item twice (a sample is smaller where a class would run out), so that
+    cross-fitting stays honest. Pérez-Gállego, Quevedo and del Coz (2017, 2019).
 
     Parameters
     ----------
@@ -98,7 +102,7 @@ class Ensemble(MetaQuantifier):
         """Draw the members' samples and fit a clone of the quantifier on each."""
         for name in ("size", "keep", "sample_size", "min_per_class"):
             check.whole(name, getattr(self, name))
-        choose("policy", self.policy, [*POLICIES, *DEFINITIONS])
+        choose("policy", self.policy, [*POLICIES, *ERRORS])
         array = check.labels(y)
         n = _num_samples(X)
         check.same_length(n, array)
@@ -108,14 +112,16 @@ class Ensemble(MetaQuantifier):
             raise InputError("policy='ds' is for two classes; use 'ptr' or a measure for more.")
         self.samples_ = self._draw(codes)
         (base,) = self._parts()
+        check_quantifier_type(base)
+        X = X.tocsr() if issparse(X) else X
         self.members_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_member)(clone(base), X, array, items) for items in self.samples_
         )
         kept = np.arange(self.size)
-        if self.policy in DEFINITIONS:
+        if self.policy in ERRORS:
             kept = np.argsort(self._errors(X), kind="stable")[: self.keep]
         if self.policy == "ds":
-            self._references = self._histograms(X, self.samples_)
+            self._references = self._training_histograms(X, array)
         self.kept_ = kept
         return self
 
@@ -130,7 +136,7 @@ class Ensemble(MetaQuantifier):
             return self._nearest(answers, far)
         if self.policy == "ds":
             own = self._histograms(X, bags)
-            overlap = np.einsum("jsb,jb->sj", np.sqrt(own), np.sqrt(self._references_diagonal()))
+            overlap = np.einsum("jsb,jb->sj", np.sqrt(own), np.sqrt(self._references))
             return self._nearest(answers, -overlap)
         return np.asarray(answers.mean(axis=0))
 
@@ -138,6 +144,12 @@ class Ensemble(MetaQuantifier):
         """Draw the members' samples, at uniform prevalences with some items of every class."""
         k = len(self.classes_)
         size = min(self.sample_size, len(codes))
+        rarest = int(np.bincount(codes, minlength=k).min())
+        if rarest < self.min_per_class:
+            raise InputError(
+                f"a class has {rarest} labelled items, fewer than min_per_class="
+                f"{self.min_per_class}. Lower it, or add items."
+            )
         if size < k * self.min_per_class:
             raise InputError(
                 f"sample_size {size} is too small for {k} classes with at least "
@@ -147,11 +159,25 @@ class Ensemble(MetaQuantifier):
         seed = as_seed(self.random_state)
         cuts = np.sort(uniforms(seed, "prevalence", self.size, k - 1), axis=1)
         target = np.diff(cuts, axis=1, prepend=0.0, append=1.0)
-        free = size - k * self.min_per_class
-        extra = round_counts(target, free, uniforms(seed, "rounding", self.size, 1)[:, 0])
-        counts = extra + self.min_per_class
+        offsets = uniforms(seed, "rounding", self.size, 1)
         class_sizes = np.bincount(codes, minlength=k)
-        return _fill(counts, codes, class_sizes, streams(seed, "items", self.size), self.classes_)
+        lists = []
+        for j in range(self.size):
+            share = target[j : j + 1]
+            fits = int(np.min(class_sizes / np.maximum(share[0], 1e-12)))
+            free = max(min(size, fits) - k * self.min_per_class, 0)
+            extra = round_counts(share, free, offsets[j])[0] if free else np.zeros(k, dtype=int)
+            counts = np.minimum(extra + self.min_per_class, class_sizes)
+            rng = np.random.default_rng([seed, j])
+            lists.append(
+                np.concatenate(
+                    [
+                        rng.choice(np.flatnonzero(codes == c), counts[c], replace=False)
+                        for c in range(k)
+                    ]
+                )
+            )
+        return Bags.from_lists(lists, len(codes)).with_truth(self.classes_[codes], self.classes_)
 
     def _errors(self, X: Any) -> Floats:
         """Mean error of each member on the samples of the others."""
@@ -173,19 +199,18 @@ class Ensemble(MetaQuantifier):
 
     def _histograms(self, X: Any, bags: Bags) -> Floats:
         """Histogram of the positive posterior in each bag, by every member's classifier."""
-        tables = []
-        for member in self.members_:
+        return np.stack([_histogram(m._pool_scores(X, bags), bags) for m in self.members_])
+
+    def _training_histograms(self, X: Any, y: NDArray[Any]) -> Floats:
+        """Histogram of each member's training sample, by scores that were held out."""
+        rows = []
+        for member, items in zip(self.members_, self.samples_, strict=True):
             if not isinstance(member, ScoreQuantifier) or member.score_kind_ != "posterior":
                 raise InputError("policy='ds' needs quantifiers on posteriors, such as PACC.")
-            posterior = member._pool_scores(X, bags)[:, 1:]
-            cells = np.clip((posterior * 8).astype(np.int64), 0, 7)
-            tables.append(histograms(cells, 8, bags, self.n_jobs))
-        return np.stack(tables)
-
-    def _references_diagonal(self) -> Floats:
-        """Each member's histogram of its own training sample."""
-        each = np.arange(self.size)
-        return np.asarray(self._references[each, each])
+            held = member._run_pass(_safe_indexing(X, items), y[items], True).scores
+            assert held is not None
+            rows.append(_histogram(held, Bags.single(len(held)))[0])
+        return np.stack(rows)
 
 
 class MedianOf(_BaseComposition, MetaQuantifier):
@@ -196,7 +221,6 @@ class MedianOf(_BaseComposition, MetaQuantifier):
     Parameters
     ----------
     quantifiers : list of (name, quantifier)
-    n_jobs : int, optional
 
     Examples
     --------
@@ -208,14 +232,18 @@ class MedianOf(_BaseComposition, MetaQuantifier):
     array([0.5, 0.5, 0. ])
     """
 
-    def __init__(
-        self, quantifiers: Sequence[tuple[str, Any]] | None = None, *, n_jobs: int | None = None
-    ):
+    def __init__(self, quantifiers: list[tuple[str, Any]] | None = None):
         self.quantifiers = quantifiers
-        self.n_jobs = n_jobs
 
     def _parts(self) -> list[Quantifier]:
         named = _default_methods() if self.quantifiers is None else self.quantifiers
+        pairs = isinstance(named, list) and all(isinstance(v, tuple) and len(v) == 2 for v in named)
+        if not pairs:
+            raise InputError("quantifiers must be a list of (name, quantifier) pairs.")
+        try:
+            self._validate_names([name for name, _ in named])
+        except ValueError as error:
+            raise InputError(str(error)) from None
         return [q for _, q in named]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -246,6 +274,11 @@ class MedianOf(_BaseComposition, MetaQuantifier):
         check_is_fitted(self, "classes_")
         answers = np.stack([q.predict_bags(X, bags) for q in self.members_])
         return clip_and_normalise(np.median(answers, axis=0))
+
+
+def _histogram(scores: Floats, bags: Bags) -> Floats:
+    cells = np.clip((scores[:, 1:] * 8).astype(np.int64), 0, 7)
+    return histograms(cells, 8, bags)
 
 
 def _fit_member(

@@ -99,7 +99,7 @@ class DMx(FeatureQuantifier):
         self.n_jobs = n_jobs
 
     def _check_params(self) -> None:
-        bin_counts(self.n_bins)
+        check.whole("n_bins", self.n_bins, 2)
         choose("divergence", self.divergence, DIVERGENCES)
         check_tau(self.tau)
 
@@ -239,7 +239,7 @@ class ReadMe(FeatureQuantifier):
     ----------
     n_subsets : int, default 300
     n_words : int, default 15
-        Features in each subset.
+        Features in each subset, at most 62.
     n_jobs : int, optional
     random_state : int, generator or None, default 0
 
@@ -269,13 +269,14 @@ class ReadMe(FeatureQuantifier):
     def _check_params(self) -> None:
         check.whole("n_subsets", self.n_subsets)
         check.whole("n_words", self.n_words)
+        check.at_least("n_words", self.n_words, 1, 62)
 
     def _learn_features(self, X: Any, codes: NDArray[np.int64]) -> None:
         rng = np.random.default_rng(self.random_state)
         X = sp.csc_array(X)
         used = np.flatnonzero(np.diff(X.indptr))
         used = used if len(used) else np.arange(X.shape[1])
-        width = min(self.n_words, len(used), 62)
+        width = min(self.n_words, len(used))
         k = len(self.classes_)
         self._subsets = []
         for _ in range(self.n_subsets):
@@ -303,8 +304,10 @@ def cell_shares(
     X: Floats, low: Floats, high: Floats, n_bins: int, bags: Bags, n_jobs: int | None
 ) -> Floats:
     """Histogram of each feature in each bag, feature after feature."""
-    width = np.where(high > low, high - low, 1.0)
-    cells = np.clip(((X - low) / width * n_bins).astype(np.int64), 0, n_bins - 1)
+    least, most = low.astype(np.float64), high.astype(np.float64)
+    width = np.where(most > least, most - least, 1.0)
+    place = (X.astype(np.float64) - least) / width * n_bins
+    cells = np.clip(place, 0, n_bins - 1).astype(np.int64)
     offsets = n_bins * np.arange(X.shape[1])
     return histograms(cells + offsets, n_bins * X.shape[1], bags, n_jobs)
 

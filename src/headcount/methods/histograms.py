@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 from scipy.stats import norm
 
+from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.classify.calibration import Calibrator
 from headcount.exceptions import InputError, choose
 from headcount.kernels.threads import over_ranges
 from headcount.methods.adjusting import check_tau, roughness
-from headcount.methods.base import ScoreQuantifier
+from headcount.methods.base import ScoreQuantifier, warn_unconverged
 from headcount.methods.binary import BinaryQuantifier
 
 Floats = NDArray[np.float64]
@@ -38,8 +40,8 @@ class DyS(BinaryQuantifier):
     divergence : {'topsoe', 'hd', 'probsymm', 'l2', 'l1'}
     binning : {'equal_width', 'equal_count', 'normal', 'binormal'}
         Edges at equal distances in [0, 1], at quantiles of the labelled scores, or at quantiles
-        of a normal curve with the scores' mean and spread (over all items, or averaged over the
-        two classes).
+        of a normal curve with the scores' mean and spread, both classes weighing the same ('normal'
+        takes the spread of all scores, 'binormal' the mean spread within the classes).
     search : {'exact', 'grid'}
         The exact minimum, or the best of 0, 0.01, ..., 1.
     classifier, calibrator, cv, n_jobs, random_state
@@ -181,6 +183,8 @@ class DMy(ScoreQuantifier):
     array([0.51, 0.49, 0.  ])
     """
 
+    _flat_to_prior = True
+
     def __init__(
         self,
         classifier: Any = None,
@@ -205,7 +209,7 @@ class DMy(ScoreQuantifier):
     def _check_params(self) -> None:
         super()._check_params()
         choose("divergence", self.divergence, DIVERGENCES)
-        bin_counts(self.n_bins)
+        check.whole("n_bins", self.n_bins, 2)
         check_tau(self.tau)
 
     def _features(self, scores: Floats, bags: Bags) -> Floats:
@@ -250,18 +254,38 @@ def match_features(
         share = np.empty(len(targets))
         matching.match_two(rows[0], rows[1], targets, kind, share)
         return np.column_stack([1 - share, share])
+    if divergence == "l1":
+        if tau > 0:
+            raise InputError("tau does not go with divergence='l1' and more than two classes.")
+        return np.array([_least_absolute(rows, target) for target in targets])
     out, converged = np.empty((len(targets), len(rows))), np.zeros(len(targets), dtype=bool)
     pull = roughness(len(rows), second=tau) + 1e-10 * np.eye(len(rows))
     inner = np.maximum(start, 0.1 / len(start))
     inner /= inner.sum()
-    used = np.flatnonzero((rows.max(axis=0) > 0) | (targets.max(axis=0) > 0))
+    used = np.flatnonzero(rows.max(axis=0) > 0)  # no share changes the others
     rows, targets = np.ascontiguousarray(rows[:, used]), np.ascontiguousarray(targets[:, used])
     over_ranges(
         lambda a, b: matching.match(rows, targets, pull, kind, inner, 1e-9, out, converged, a, b),
         len(targets),
         n_jobs,
     )
+    warn_unconverged(converged, "the match")
     return out
+
+
+def _least_absolute(rows: Floats, target: Floats) -> Floats:
+    """Minimise |V p - q|_1 over the simplex, a linear programme."""
+    k, n = rows.shape
+    slack = -np.eye(n)
+    found = linprog(
+        np.concatenate([np.zeros(k), np.ones(n)]),
+        A_ub=np.block([[rows.T, slack], [-rows.T, slack]]),
+        b_ub=np.concatenate([target, -target]),
+        A_eq=np.concatenate([np.ones(k), np.zeros(n)])[None],
+        b_eq=[1.0],
+    )
+    p = np.maximum(found.x[:k], 0.0)
+    return np.asarray(p / p.sum())
 
 
 def histograms(
@@ -282,7 +306,10 @@ def histograms(
 
 def bin_counts(n_bins: int | Sequence[int]) -> list[int]:
     """Bin counts as a list, each at least 2."""
-    several = [n_bins] if isinstance(n_bins, (int, np.integer)) else list(n_bins)
+    try:
+        several = [n_bins] if isinstance(n_bins, (int, np.integer)) else list(n_bins)
+    except TypeError:
+        several = []
     if not several or not all(isinstance(n, (int, np.integer)) and n >= 2 for n in several):
         raise InputError(f"n_bins must be whole numbers of at least 2, got {n_bins!r}.")
     return [int(n) for n in several]

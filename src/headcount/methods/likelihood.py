@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.classify.calibration import FLOOR, Calibrator
-from headcount.exceptions import ConvergenceWarning, InputError, UnreliableWarning, choose
+from headcount.exceptions import InputError, UnreliableWarning, choose
 from headcount.kernels.threads import over_ranges
 from headcount.methods.adjusting import roughness
-from headcount.methods.base import ScoreQuantifier
+from headcount.methods.base import ScoreQuantifier, warn_unconverged
 
 Floats = NDArray[np.float64]
 
@@ -91,7 +91,7 @@ class SLD(ScoreQuantifier):
     def _check_params(self) -> None:
         super()._check_params()
         choose("solver", self.solver, ["exact", "em"])
-        check.at_least("alpha", self.alpha, 1)
+        check.at_least("alpha", self.alpha, 1, many=True)
         check.at_least("smoothing", self.smoothing, 0, 1)
         check.whole("smoothing_order", self.smoothing_order, 0)
         check.at_least("damping", self.damping, 1e-3, 1)
@@ -147,7 +147,9 @@ class SLD(ScoreQuantifier):
             stabilisers=(self.damping, self.temperature) if self._stabilised() else None,
             n_jobs=self.n_jobs,
         )
-        warn_unconverged(converged, self.max_iter, tol)
+        warn_unconverged(
+            converged, "the likelihood", f"Raise max_iter={self.max_iter} or tol={tol:g}."
+        )
         return estimates
 
     def _stabilised(self) -> bool:
@@ -239,7 +241,9 @@ class RML(SLD):
             len(bags),
             self.n_jobs,
         )
-        warn_unconverged(converged, self.max_iter, tol)
+        warn_unconverged(
+            converged, "the likelihood", f"Raise max_iter={self.max_iter} or tol={tol:g}."
+        )
         return out
 
 
@@ -283,17 +287,6 @@ def maximise_likelihood(
 
     over_ranges(work, len(bags), n_jobs)
     return out, converged
-
-
-def warn_unconverged(converged: NDArray[np.bool_], max_iter: int, tol: float) -> None:
-    """Say how many bags a solver left before it was done."""
-    if not converged.all():
-        warnings.warn(
-            f"the likelihood of {int((~converged).sum())} of {len(converged)} bags was not "
-            f"maximised within max_iter={max_iter} to tol={tol:g}. Raise one of them.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
 
 
 def _polynomial_hat(k: int, order: int) -> Floats:

@@ -34,7 +34,7 @@ class _Threshold(BinaryQuantifier):
         """How bad each threshold is; the least bad one is taken."""
 
     def _learn_two(self, scores: Floats, positive: Bools, frequency: float) -> Any:  # noqa: ARG002
-        cuts, tpr, fpr = candidates(scores, positive)
+        cuts, tpr, fpr = candidates(scores, positive, neutral=neutral_cut(self))
         best = int(np.argmin(self._worst(tpr, fpr)))
         return cuts[best], tpr[best], fpr[best]
 
@@ -155,11 +155,12 @@ class MS(BinaryQuantifier):
             posterior = scores.min() >= 0 and scores.max() <= 1
             ends = (0.0, 1.0) if posterior else (scores.min(), scores.max())
             cuts = np.linspace(ends[0], ends[1], self.n_thresholds)
-        cuts, tpr, fpr = candidates(scores, positive, cuts)
+        neutral = neutral_cut(self)
+        cuts, tpr, fpr = candidates(scores, positive, cuts, neutral=neutral)
         kept = tpr - fpr > self._least_gap if self._least_gap else tpr != fpr
         if not kept.any():
             _warn_useless(f"no threshold has tpr - fpr above {self._least_gap:g}")
-            return cuts[:1], np.ones(1), np.zeros(1)
+            return np.array([neutral]), np.ones(1), np.zeros(1)
         return cuts[kept], tpr[kept], fpr[kept]
 
     def _aggregate_two(self, learnt: Any, scores: Floats, bags: Bags) -> Floats:
@@ -246,7 +247,8 @@ class ContinuousSweep(BinaryQuantifier):
 
     def _learn_two(self, scores: Floats, positive: Bools, frequency: float) -> Any:  # noqa: ARG002
         z = self._axis(scores)
-        grid = np.linspace(z.min() - 1, z.max() + 1, 2001)
+        pad = 0.1 * np.ptp(z)
+        grid = np.linspace(z.min() - pad, z.max() + pad, 2001)
         tpr, fpr = (survival(z[positive == c], grid) for c in (True, False))
         gap = tpr - fpr
         least = self.least_gap
@@ -254,13 +256,10 @@ class ContinuousSweep(BinaryQuantifier):
             _warn_useless(f"tpr - fpr is nowhere above {least:g}")
             least = max(gap.max() / 2, 1e-3)
             gap = np.maximum(gap, 1e-3)
-        good = np.flatnonzero(gap >= least)
-        part = slice(good[0], good[-1] + 1)
-        step, inner = grid[1] - grid[0], 1 / np.maximum(gap[part], 1e-3)
-        weight = np.concatenate([[0], np.cumsum(inner[:-1] + inner[1:])]) * step / 2
-        length = max(grid[part][-1] - grid[part][0], step)
-        offset = np.trapezoid(fpr[part] * inner, dx=step) / length
-        return grid[part], weight / length, offset
+        good = gap >= least
+        inner = np.where(good, 1 / np.maximum(gap, 1e-3), 0.0) / good.sum()
+        weight = np.concatenate([[0], np.cumsum(inner)])[:-1]  # of the thresholds below each point
+        return grid, weight, float((fpr * inner).sum())
 
     def _aggregate_two(self, learnt: Any, scores: Floats, bags: Bags) -> Floats:
         grid, weight, offset = learnt
@@ -341,10 +340,19 @@ class SMM(BinaryQuantifier):
         return np.asarray(np.clip((mean - low) / (high - low), 0, 1))
 
 
+def neutral_cut(quantifier: BinaryQuantifier) -> float:
+    """Where the classifier itself cuts: half for posteriors, zero for decision values."""
+    posterior = quantifier.score_kind_ == "posterior" or quantifier.calibrator_ is not None
+    return 0.5 if posterior else 0.0
+
+
 def candidates(
-    scores: Floats, positive: Bools, cuts: Floats | None = None
+    scores: Floats, positive: Bools, cuts: Floats | None = None, *, neutral: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Thresholds, every distinct score by default, with tpr and fpr; those with equal ones go."""
+    """Thresholds, every distinct score by default, with tpr and fpr; those with equal ones go.
+
+    If none is left, the counts are taken as they are at the neutral cut.
+    """
     cuts = np.unique(scores) if cuts is None else cuts
     rates = []
     for c in (True, False):
@@ -354,7 +362,7 @@ def candidates(
     useful = tpr != fpr
     if not useful.any():
         _warn_useless("every threshold has tpr equal to fpr")
-        return cuts[:1], np.ones(1), np.zeros(1)
+        return np.array([neutral]), np.ones(1), np.zeros(1)
     return cuts[useful], tpr[useful], fpr[useful]
 
 
@@ -362,7 +370,7 @@ def survival(values: Floats, grid: Floats) -> Floats:
     """Share of values above each grid point, smoothed by a Gaussian kernel."""
     spread = min(np.std(values), np.subtract(*np.percentile(values, [75, 25])) / 1.349)
     spread = spread if spread > 0 else np.std(values)
-    width = max(0.9 * spread * len(values) ** -0.2, 1e-6)
+    width = max(0.9 * spread * len(values) ** -0.2, 1e-6 * float(np.ptp(grid)), 1e-300)
     out = np.zeros(len(grid))
     for part in np.array_split(values, -(-len(values) // 4096)):  # memory: 4096 x grid
         out += ndtr((part[:, None] - grid) / width).sum(axis=0)

@@ -29,6 +29,7 @@ def efficient_weights(
     indptr: Ints,
     indices: Ints,
     weights: Floats,
+    converged: NDArray[np.bool_],
     start: int,
     stop: int,
 ) -> None:
@@ -42,7 +43,9 @@ def efficient_weights(
         m = indptr[s + 1] - indptr[s]
         pi = n / (n + m)
         w = weights[s].copy()
-        for _ in range(10):
+        done = False
+        for step in range(100):
+            take = 1.0 if step < 10 else 0.3
             matrix = np.zeros((d, d))
             target = np.zeros(d)
             for i in range(n):
@@ -66,15 +69,17 @@ def efficient_weights(
                 matrix[a, a] += floor
                 target[a] += floor * w[a]
             solved = np.linalg.solve(matrix, target)
-            change, rest = 0.0, 1.0
+            rest, before = 1.0, w.copy()
             for a in range(d):
-                new = max(solved[a], 0.0)
-                change = max(change, abs(new - w[a]))
-                w[a] = new
-                rest -= share[a] * new
+                w[a] = max(solved[a], 0.0)
+                rest -= share[a] * w[a]
             w[d] = max(rest / share[d], 0.0)
-            total = (share * w).sum()
-            w /= total
-            if change < 1e-6:
+            w /= (share * w).sum()
+            for a in range(k):
+                w[a] = (1.0 - take) * before[a] + take * w[a]
+            if np.abs(w - before).max() < 1e-6 * take:
+                done = True
                 break
-        weights[s] = w
+        converged[s] = done
+        if done:
+            weights[s] = w

@@ -163,9 +163,12 @@ def em_stable(
             new = extra.copy()
             for j in range(indptr[s], indptr[s + 1]):
                 item = likelihood[indices[j]]
-                total = 0.0
+                total, largest = 0.0, 1e-300
                 for c in range(k):
-                    row[c] = (p[c] * item[c]) ** power
+                    row[c] = p[c] * item[c]
+                    largest = max(largest, row[c])
+                for c in range(k):  # relative to the largest, which cannot underflow
+                    row[c] = (row[c] / largest) ** power
                     total += row[c]
                 for c in range(k):
                     new[c] += row[c] / total

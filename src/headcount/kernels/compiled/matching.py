@@ -111,12 +111,13 @@ def descend(
     u, first, second = np.empty(n), np.empty(n), np.empty(n)
     trial, point = np.empty(k), np.empty(k)
     scaled = np.empty((k, n))
+    stiff = 1.0 + pull.max()  # slopes cannot be told from rounding below this times tol
     _mix(rows, p, u)
     now = _loss(q, u, p, pull, kind)
     for _ in range(max_iter):
         _slopes(q, u, kind, first, second)
         slope = rows @ first + pull @ p
-        if (p * slope).sum() - slope.min() <= tol:
+        if (p * slope).sum() - slope.min() <= tol * (stiff + np.abs(slope).max()):
             return True
         for c in range(k):
             for f in range(n):
@@ -125,6 +126,10 @@ def descend(
         trial[:] = p
         if not _quadratic_row(hessian, hessian @ p - slope, trial):
             trial[:] = p
+        # Shares near zero make some divergences singular: approach zero, never jump to it.
+        for c in range(k):
+            trial[c] = max(trial[c], 0.005 * p[c])
+        trial /= trial.sum()
         gain = (slope * (p - trial)).sum()
         if gain <= 0.0:  # no use: take a plain step towards the best corner
             trial[:] = 0.0
@@ -138,14 +143,25 @@ def descend(
             then = _loss(q, u, point, pull, kind)
             if then <= now - 1e-4 * step * gain:
                 p[:] = point
-                moved = now - then > 1e-15 * (1.0 + abs(now))
+                moved = now - then > 1e-16 * (1.0 + abs(now))
                 now = then
                 break
             step *= 0.5
         if not moved:
             _mix(rows, p, u)
-            return gain <= np.sqrt(tol)
+            _slopes(q, u, kind, first, second)
+            slope = rows @ first + pull @ p
+            return (p * slope).sum() - slope.min() <= 1e3 * tol * (stiff + np.abs(slope).max())
     return False
+
+
+@njit(cache=True, nogil=True)
+def _settle(p: Floats) -> None:
+    """Put what has come within rounding error of zero there, and normalise."""
+    for c in range(len(p)):
+        if p[c] < 1e-10:
+            p[c] = 0.0
+    p /= p.sum()
 
 
 @njit(cache=True, nogil=True)
@@ -164,8 +180,8 @@ def match(
     """Match every bag's features: out[s] minimises the divergence of V p from targets[s]."""
     for s in range(start, stop):
         out[s] = start_at
-        converged[s] = descend(rows, targets[s], pull, kind, out[s], tol, 200)
-        out[s] /= out[s].sum()
+        converged[s] = descend(rows, targets[s], pull, kind, out[s], tol, 300)
+        _settle(out[s])
 
 
 @njit(cache=True, nogil=True)
@@ -194,7 +210,7 @@ def regularised_likelihood(
         weight = np.full(m, 1.0 / m)
         out[s] = start_at
         converged[s] = descend(rows, weight, pull, LIKELIHOOD, out[s], tol, max_iter)
-        out[s] /= out[s].sum()
+        _settle(out[s])
 
 
 @njit(cache=True, nogil=True)
