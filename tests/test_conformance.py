@@ -16,7 +16,13 @@ ABSTRACT = {"Quantifier", "ScoreQuantifier", "BinaryQuantifier", "FeatureQuantif
 CLASSES = sorted({getattr(methods, n) for n in methods.__all__ if n not in ABSTRACT}, key=str)
 # Smaller than the defaults, so that the checks take seconds.
 SMALL = {
-    "Ensemble": {"size": 4, "keep": 2, "sample_size": 60},
+    "Ensemble": {
+        "quantifier": headcount.PACC(cv=2),
+        "size": 4,
+        "keep": 2,
+        "sample_size": 60,
+        "min_per_class": 2,
+    },
     "MedianOf": {"quantifiers": [("pacc", headcount.PACC(cv=2)), ("sld", headcount.SLD(cv=2))]},
     "OneVsAll": {"quantifier": headcount.HDy(cv=2)},
     "KDEyHD": {"n_reference": 100},

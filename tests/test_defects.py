@@ -1,9 +1,12 @@
 """Inputs that once gave a wrong answer, a crash or an unclear error."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -15,22 +18,45 @@ from sklearn.svm import SVC
 from headcount import (
     ACC,
     CC,
+    ELSA,
     MLPE,
+    MMD,
+    MS,
+    MS2,
     PACC,
     PCC,
     RLLS,
     SLD,
+    SMM,
+    SORD,
     Bags,
+    ContinuousSweep,
+    CvMy,
     DirichletPrevalence,
+    DMx,
+    DMy,
+    DyS,
+    EDy,
+    Ensemble,
     Frame,
+    HDx,
+    HDy,
+    HeadcountWarning,
     InputError,
+    KDEyCS,
+    KDEyHD,
+    KDEyML,
     Measure,
     NaturalPrevalence,
+    OneVsAll,
+    X,
     evaluate,
     evaluate_many,
     leaderboard,
     measure,
 )
+from headcount.exceptions import UnreliableWarning
+from headcount.methods.histograms import match_features
 from headcount.testing.quantifiers import make_items
 
 
@@ -237,3 +263,127 @@ def test_a_classifier_of_labels_only_serves_the_counting_methods():
     classifier = LabelsOnly()
     for method in (CC(classifier), ACC(classifier), RLLS(classifier, hard=True)):
         assert method.fit(X, y).predict(X).sum() == pytest.approx(1)
+
+
+def test_a_bag_gets_the_same_answer_alone_and_among_others(rng):
+    k = 12
+    scores = np.vstack([rng.dirichlet(1 + 3 * np.eye(k)[c], 40) for c in range(k)])
+    y = np.repeat(np.arange(k), 40)
+    pool = rng.dirichlet(np.ones(k), 150)
+    bags = Bags.from_lists([rng.integers(150, size=5) for _ in range(15)], 150)
+    for method in (DMy(n_bins=64), KDEyHD(n_reference=200), EDy(), SLD(calibrator="bcts"), ELSA()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HeadcountWarning)
+            fitted = method.fit_scores(scores, y)
+            together = fitted.predict_scores(pool, bags)
+            for s in (0, 7, 14):
+                alone = fitted.predict_scores(pool, bags[[s]])[0]
+                np.testing.assert_allclose(alone, together[s], atol=1e-12, err_msg=str(method))
+
+
+def test_sparse_histograms_are_matched_to_the_optimum(rng):
+    k = 10
+    scores = np.vstack([rng.dirichlet(1 + 3 * np.eye(k)[c], 40) for c in range(k)])
+    fitted = DMy(n_bins=64).fit_scores(scores, np.repeat(np.arange(k), 40))
+    pool = rng.dirichlet(np.ones(k), 60)
+    bags = Bags.from_lists([rng.integers(60, size=5) for _ in range(10)], 60)
+    p = fitted.predict_scores(pool, bags)  # a warning would be an error here
+    q, v = fitted._features(pool, bags), fitted.mixture_
+    others = rng.dirichlet(np.full(k, 0.5), 4000)
+    for s in range(10):
+        loss = ((np.sqrt(q[s]) - np.sqrt(others @ v)) ** 2).sum(axis=1).min()
+        assert ((np.sqrt(q[s]) - np.sqrt(p[s] @ v)) ** 2).sum() <= loss + 1e-9
+
+
+def test_absolute_divergence_is_a_linear_programme(rng):
+    rows, targets = rng.dirichlet(np.ones(9), 5), rng.dirichlet(np.ones(9), 3)
+    p = match_features(rows, targets, "l1", np.full(5, 0.2))
+    others = rng.dirichlet(np.full(5, 0.5), 20_000)
+    for s in range(3):
+        best = np.abs(others @ rows - targets[s]).sum(axis=1).min()
+        assert np.abs(p[s] @ rows - targets[s]).sum() <= best + 1e-9
+
+
+def test_sweeps_fall_back_to_counting(rng):
+    y = np.repeat([0, 1], [1800, 200])
+    scores = np.clip(0.1 + 0.05 * rng.normal(size=2000) + 0.01 * y, 0.001, 0.999)
+    with pytest.warns(UnreliableWarning, match="separates nothing"):
+        fitted = MS2().fit_scores(scores, y)
+    np.testing.assert_allclose(fitted.predict_scores(scores), [1, 0])
+
+
+def test_continuous_sweep_skips_holes_and_ignores_scale(rng):
+    y = np.repeat([0, 1], 500)
+    low, high = (np.where(rng.random(500) < 0.5, a, b) for a, b in ((-3, 1), (-1, 3)))
+    z = np.concatenate([low, high]) + 0.1 * rng.normal(size=1000)
+    bag = np.concatenate([rng.choice(z[:500], 900), rng.choice(z[500:], 100)])
+    answers = [
+        ContinuousSweep().fit_scores(c * z, y).predict_scores(c * bag)[1] for c in (1, 1e-5, 1e4)
+    ]
+    np.testing.assert_allclose(answers, answers[0], atol=1e-9)
+    assert abs(answers[0] - 0.1) < 0.12
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
+def test_feature_histograms_do_not_depend_on_the_number_type(dtype, rng):
+    X = rng.integers(20, 100, (400, 6))
+    y = np.repeat([0, 1], 200)
+    X[y == 1] += 20
+    pool = np.clip(X[100:300] - 30, 0, 255)
+    for method in (DMx(), HDx(n_bins=10)):
+        expected = method.fit(X.astype(float), y).predict(pool.astype(float))
+        np.testing.assert_allclose(
+            method.fit(X.astype(dtype), y).predict(pool.astype(dtype)), expected
+        )
+
+
+@pytest.mark.parametrize("level", [0.2, 0.5])
+def test_scores_that_are_all_equal_leave_the_training_prevalence(level):
+    flat, y = np.full(100, level), [0] * 80 + [1] * 20
+    for method in (DyS(), HDy(), DMy(), SORD(), EDy(), CvMy(), ELSA(), KDEyCS(), SMM(), MS(), X()):
+        with pytest.warns(UnreliableWarning, match="separates nothing"):
+            fitted = method.fit_scores(flat, y)
+        np.testing.assert_allclose(fitted.predict_scores(flat), [0.8, 0.2])
+
+
+def test_tiny_overlaps_of_densities_still_count(rng):
+    centres = ([20, 5, 5], [5, 20, 5], [5, 5, 20])
+    scores = np.vstack([rng.dirichlet(a, 50) for a in centres])
+    fitted = KDEyCS(bandwidth=0.01).fit_scores(scores, np.repeat([0, 1, 2], 50))
+    np.testing.assert_allclose(fitted.predict_scores([[0, 0.02, 0.98]]), [0, 0, 1], atol=1e-6)
+
+
+def test_low_temperatures_do_not_underflow():
+    y = np.repeat([0, 1], 50)
+    bag = np.zeros(20_000)
+    bag[0] = 1
+    p = SLD(temperature=0.01).fit_scores(y.astype(float), y).predict_scores(bag)
+    assert p[1] == pytest.approx(1 / 20_000, abs=1e-6)
+
+
+def test_sparse_matrices_that_cannot_be_indexed(rng):
+    X, y = make_items(3)
+    odd = sparse.coo_matrix(X)
+    for method in (PACC(), Ensemble(size=3, sample_size=60), OneVsAll(PACC())):
+        assert method.fit(odd, y).predict(sparse.csr_matrix(X)).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        DMy(n_bins=(4, 8)),
+        DyS(n_bins=None),
+        KDEyHD(n_reference=10.5),
+        MMD(n_features=2.5),
+        MMD(bandwidth=None),
+        KDEyML(bandwidth=[0.1]),
+        KDEyML(bandwidth=np.inf),
+        KDEyML(bandwidth=True),
+        DMy(tau=[1, 2]),
+        SLD(damping=[0.5, 0.5]),
+    ],
+    ids=str,
+)
+def test_mistyped_settings_are_refused_by_name(method):
+    with pytest.raises(InputError, match="must be"):
+        method.fit_scores([0.1, 0.9, 0.2, 0.8], [0, 1, 0, 1])
