@@ -5,6 +5,7 @@ make bench-methods                          # or: python benchmarks/methods.py [
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 import harness  # first: it sets one thread for everybody
@@ -71,11 +72,17 @@ def contestants(task, train, y, pool):
 
 def main() -> None:
     """Print a table for each workload named on the command line, or for both."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tasks", nargs="*", help="T1A and T1B by default")
+    parser.add_argument("--only", help="rows whose method starts with this")
+    given = parser.parse_args()
     print(harness.machine("quapy", "mlquantify", "quantificationlib"), end="\n\n")
-    for task in sys.argv[1:] or workloads.SPECS:
+    for task in given.tasks or workloads.SPECS:
         train, y, pool, bags = workloads.scores(task)
         results = []
         for method, library, make in contestants(task, train, y, pool):
+            if given.only and not method.startswith(given.only):
+                continue
             try:
                 results.append(harness.run(method, library, make, bags))
             except RuntimeError as error:

@@ -234,7 +234,8 @@ class KDEyHD(KDEyML):
         return np.asarray(centres + self.bandwidth_ * ndtri(np.clip(u[:, 1:], 1e-12, 1 - 1e-12)))
 
     def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
-        parts = [self._match(scores, bags[s : s + 512]) for s in range(0, len(bags), 512)]
+        step = max(512, (1 << 25) // len(self._points))  # memory: densities of so many bags
+        parts = [self._match(scores, bags[s : s + step]) for s in range(0, len(bags), step)]
         return np.vstack(parts)
 
     def _match(self, scores: Floats, bags: Bags) -> Floats:
