@@ -9,7 +9,7 @@ from scipy.optimize import minimize, nnls
 
 from headcount import Bags
 from headcount.kernels import simplex
-from headcount.kernels.compiled.likelihood import nonnegative_quadratic
+from headcount.kernels.compiled.quadratic import nonnegative_quadratic
 from headcount.kernels.compiled.simplex import pulled_weights
 from headcount.methods.likelihood import maximise_likelihood
 from headcount.protocols.artificial import compositions

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.isotonic import IsotonicRegression
 
 from headcount.exceptions import ConvergenceWarning, InputError, choose
+from headcount.kernels.simplex import from_each_against_rest, rest_columns
 
 Floats = NDArray[np.float64]
 FLOOR = 1e-12  # posteriors below this are raised to it, so that exact 0 and 1 do no harm
@@ -114,17 +115,17 @@ class PlattCalibrator(Calibrator):
     def fit(self, logits: Floats, codes: NDArray[np.int64]) -> Self:
         """Learn slope and intercept of each class's curve."""
         margins = _margins(logits)
-        classes = [1] if margins.shape[1] == 2 else range(margins.shape[1])
+        classes = rest_columns(margins.shape[1])
         self.curves_ = np.array([_sigmoid_fit(margins[:, c], codes == c) for c in classes])
         return self
 
     def transform(self, logits: Floats) -> Floats:
         """Posteriors (n, k) for logits (n, k)."""
         margins = _margins(logits)
-        return _normalised(
+        return from_each_against_rest(
             [
                 expit(a * margins[:, c] + b)
-                for c, (a, b) in zip(_last(margins, self.curves_), self.curves_, strict=True)
+                for c, (a, b) in zip(rest_columns(margins.shape[1]), self.curves_, strict=True)
             ]
         )
 
@@ -138,7 +139,7 @@ class IsotonicCalibrator(Calibrator):
     def fit(self, logits: Floats, codes: NDArray[np.int64]) -> Self:
         """Learn each class's curve."""
         margins = _margins(logits)
-        classes = [1] if margins.shape[1] == 2 else range(margins.shape[1])
+        classes = rest_columns(margins.shape[1])
         self.curves_ = [
             IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(
                 margins[:, c], (codes == c).astype(float)
@@ -150,10 +151,10 @@ class IsotonicCalibrator(Calibrator):
     def transform(self, logits: Floats) -> Floats:
         """Posteriors (n, k) for logits (n, k)."""
         margins = _margins(logits)
-        return _normalised(
+        return from_each_against_rest(
             [
                 curve.predict(margins[:, c])
-                for c, curve in zip(_last(margins, self.curves_), self.curves_, strict=True)
+                for c, curve in zip(rest_columns(margins.shape[1]), self.curves_, strict=True)
             ]
         )
 
@@ -232,18 +233,3 @@ def _warn_unless_flat(slope: Floats) -> None:
             ConvergenceWarning,
             stacklevel=6,
         )
-
-
-def _last(margins: Floats, curves: Any) -> range:
-    """Columns that have a curve: the second of two, or all."""
-    return range(1, 2) if len(curves) == 1 else range(margins.shape[1])
-
-
-def _normalised(columns: list[Floats]) -> Floats:
-    """Posteriors from one-against-rest probabilities; uniform where all are zero."""
-    if len(columns) == 1:
-        return np.column_stack([1 - columns[0], columns[0]])
-    table = np.column_stack(columns)
-    totals = table.sum(axis=1, keepdims=True)
-    safe = np.where(totals > 0, totals, 1)
-    return np.asarray(np.where(totals > 0, table / safe, 1 / table.shape[1]))

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount import _validation as check
 from headcount.exceptions import ConvergenceWarning, choose
-from headcount.kernels.simplex import quadratic
+from headcount.kernels.simplex import quadratic, rest_columns
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -78,7 +78,7 @@ class StructuredSVM(ClassifierMixin, BaseEstimator):
         check.same_length(X.shape[0], array)
         self.classes_, codes = check.encode(array)
         check.two_or_more(self.classes_)
-        targets = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        targets = rest_columns(len(self.classes_))
         self.coef_ = np.vstack([self._fit_one(_with_constant(X), codes == c) for c in targets])
         return self
 

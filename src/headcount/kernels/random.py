@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from headcount.exceptions import InputError
 
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)
-_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX2 = np.uint64(0x94D049BB133111EB)
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX2 = np.uint64(0x94D049BB133111EB)
 
 
 def as_seed(random_state: object) -> int:
@@ -40,20 +40,20 @@ def streams(seed: int, name: str, n: int) -> NDArray[np.uint64]:
     key = zlib.crc32(name.encode())
     root = np.array([seed % 2**64, key], dtype=np.uint64)
     with np.errstate(over="ignore"):
-        base = _mix(_mix(root[0] + _GAMMA) ^ (root[1] * _GAMMA))
-        return _mix(base + (np.arange(1, n + 1, dtype=np.uint64) * _GAMMA))
+        base = _mix(_mix(root[0] + GAMMA) ^ (root[1] * GAMMA))
+        return _mix(base + (np.arange(1, n + 1, dtype=np.uint64) * GAMMA))
 
 
 def uniforms(seed: int, name: str, n: int, width: int) -> NDArray[np.float64]:
     """Uniform numbers in [0, 1), `width` for each of `n` bags."""
     with np.errstate(over="ignore"):
-        steps = np.arange(1, width + 1, dtype=np.uint64) * _GAMMA
+        steps = np.arange(1, width + 1, dtype=np.uint64) * GAMMA
         bits = _mix(streams(seed, name, n)[:, None] + steps)
     return np.asarray((bits >> np.uint64(11)) * (1.0 / 2**53), dtype=np.float64)
 
 
 def _mix(z: NDArray[np.uint64] | np.uint64) -> NDArray[np.uint64]:
     z = np.asarray(z)
-    z = (z ^ (z >> np.uint64(30))) * _MIX1
-    z = (z ^ (z >> np.uint64(27))) * _MIX2
+    z = (z ^ (z >> np.uint64(30))) * MIX1
+    z = (z ^ (z >> np.uint64(27))) * MIX2
     return np.asarray(z ^ (z >> np.uint64(31)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
@@ -25,6 +27,18 @@ def clip_and_normalise(v: Floats) -> Floats:
     totals = clipped.sum(axis=1, keepdims=True)
     safe = np.where(totals > 0, totals, 1.0)
     return np.where(totals > 0, clipped / safe, 1.0 / v.shape[1])
+
+
+def rest_columns(k: int) -> range:
+    """Classes to treat one against the rest: the second of two, or all."""
+    return range(1, 2) if k == 2 else range(k)
+
+
+def from_each_against_rest(shares: Sequence[Floats]) -> Floats:
+    """Rows on the simplex from one column for the second of two classes, or one a class."""
+    if len(shares) == 1:
+        return np.column_stack([1 - shares[0], shares[0]])
+    return clip_and_normalise(np.column_stack(shares))
 
 
 def least_squares(design: Floats, targets: Floats) -> Floats:

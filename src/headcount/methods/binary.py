@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount import _validation as check
 from headcount.bags import Bags
-from headcount.kernels.simplex import clip_and_normalise
+from headcount.kernels.simplex import from_each_against_rest, rest_columns
 from headcount.methods.base import (
     MetaQuantifier,
     Quantifier,
@@ -47,21 +47,19 @@ class BinaryQuantifier(ScoreQuantifier):
         self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
     ) -> None:
         assert scores is not None and codes is not None
-        columns = _columns(len(frequency))
+        columns = rest_columns(len(frequency))
         self.learnt_ = [
             self._learn_two(np.ascontiguousarray(scores[:, c]), codes == c, frequency[c])
             for c in columns
         ]
 
     def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
-        columns = _columns(scores.shape[1])
+        columns = rest_columns(scores.shape[1])
         shares = [
             self._aggregate_two(learnt, np.ascontiguousarray(scores[:, c]), bags)
             for c, learnt in zip(columns, self.learnt_, strict=True)
         ]
-        if len(shares) == 1:
-            return np.column_stack([1 - shares[0], shares[0]])
-        return clip_and_normalise(np.column_stack(shares))
+        return from_each_against_rest(shares)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = str(super().__repr__(N_CHAR_MAX))
@@ -101,7 +99,7 @@ class OneVsAll(MetaQuantifier):
         classes, codes = check.encode(array)
         check.two_or_more(classes)
         check.same_length(_some(X), array)
-        targets = [1] if len(classes) == 2 else range(len(classes))
+        targets = rest_columns(len(classes))
         (base,) = self._parts()
         check_quantifier_type(base)
         self.members_ = Parallel(n_jobs=self.n_jobs)(
@@ -114,14 +112,7 @@ class OneVsAll(MetaQuantifier):
         """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
         check_is_fitted(self, "classes_")
         shares = [q.predict_bags(X, bags)[:, 1] for q in self.members_]
-        if len(shares) == 1:
-            return np.column_stack([1 - shares[0], shares[0]])
-        return clip_and_normalise(np.column_stack(shares))
-
-
-def _columns(k: int) -> range:
-    """Columns of scores to look at: the second of two, or all."""
-    return range(1, 2) if k == 2 else range(k)
+        return from_each_against_rest(shares)
 
 
 def _fit(quantifier: Quantifier, X: Any, y: NDArray[np.bool_]) -> Quantifier:

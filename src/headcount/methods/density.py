@@ -152,7 +152,7 @@ class KDEyCS(KDEyML):
         return self
 
     def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
-        from headcount.kernels.compiled.likelihood import nonnegative_rows
+        from headcount.kernels.compiled.quadratic import nonnegative_rows
 
         wide = np.sqrt(2) * self.bandwidth_
         table = affinity.gaussian_means(scores, self._by_class, wide)

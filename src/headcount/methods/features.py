@@ -168,7 +168,7 @@ class HDx(FeatureQuantifier):
             self._by_bins[n_bins] = own, rest
 
     def _estimate_features(self, X: Floats, bags: Bags) -> Floats:
-        columns = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
+        columns = simplex.rest_columns(len(self.classes_))
         shares = np.empty((len(columns), len(bags), len(self._by_bins)))
         for s in range(0, len(bags), _BAGS_AT_ONCE):
             part = bags[s : s + _BAGS_AT_ONCE]
@@ -177,10 +177,7 @@ class HDx(FeatureQuantifier):
                 for j, c in enumerate(columns):
                     losses = _grid_distances(q, own[c], rest[c], n_bins)
                     shares[j, s : s + len(part), b] = GRID[losses.argmin(axis=1)]
-        median = np.median(shares, axis=2)
-        if len(median) == 1:
-            return np.column_stack([1 - median[0], median[0]])
-        return simplex.clip_and_normalise(median.T)
+        return simplex.from_each_against_rest(list(np.median(shares, axis=2)))
 
 
 class EDx(FeatureQuantifier):

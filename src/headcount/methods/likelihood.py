@@ -262,6 +262,7 @@ def maximise_likelihood(
     n_jobs: int | None = None,
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Mixture weights of every bag by the kernel that fits, and whether each has converged."""
+    from headcount.kernels.compiled import em as steps
     from headcount.kernels.compiled import likelihood as kernels
 
     k = likelihood.shape[1]
@@ -270,16 +271,14 @@ def maximise_likelihood(
 
     def work(a: int, b: int) -> None:
         if stabilisers is not None:
-            kernels.em_stable(
+            steps.em_stable(
                 *common, start, extra, tol, 11, max_iter, *stabilisers, out, converged, a, b
             )
         elif em and k == 2 and smoothing == 0:
-            kernels.em_two(*common, start, extra, tol, 11, max_iter, out, converged, a, b)
+            steps.em_two(*common, start, extra, tol, 11, max_iter, out, converged, a, b)
         elif em:
             hat = _polynomial_hat(k, order)
-            kernels.em(
-                *common, start, extra, tol, 11, max_iter, hat, smoothing, out, converged, a, b
-            )
+            steps.em(*common, start, extra, tol, 11, max_iter, hat, smoothing, out, converged, a, b)
         elif k == 2:
             kernels.maximise_two(*common, start, extra, tol, max_iter, out, converged, a, b)
         else:

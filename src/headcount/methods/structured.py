@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from headcount.bags import Bags
 from headcount.classify.structured import StructuredSVM
-from headcount.kernels.simplex import clip_and_normalise
+from headcount.kernels.simplex import from_each_against_rest
 from headcount.methods.features import FeatureQuantifier
 
 Floats = NDArray[np.float64]
@@ -42,9 +42,7 @@ class _StructuredCount(FeatureQuantifier):
         values = self.classifier_.decision_function(X)
         called = (values.reshape(len(values), -1) > 0).astype(np.int8)
         shares = [bags.shares(column, 2, self.n_jobs)[:, 1] for column in called.T]
-        if len(shares) == 1:
-            return np.column_stack([1 - shares[0], shares[0]])
-        return clip_and_normalise(np.column_stack(shares))
+        return from_each_against_rest(shares)
 
 
 class SVMKLD(_StructuredCount):

@@ -6,13 +6,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from headcount.kernels.random import GAMMA, MIX1, MIX2
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-GAMMA = np.uint64(0x9E3779B97F4A7C15)
-MIX1 = np.uint64(0xBF58476D1CE4E5B9)
-MIX2 = np.uint64(0x94D049BB133111EB)
-
 
 BLOCK_BYTES = 1 << 19  # half of a core's second-level cache
 

@@ -1,4 +1,4 @@
-"""Mixture likelihood on the simplex, bag by bag: maximise sum_i w_i log(sum_k p_k L_ik)."""
+"""Exact mixture weights, bag by bag: maximise sum_i w_i log(sum_k p_k L_ik)."""
 
 from __future__ import annotations
 
@@ -7,229 +7,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from headcount.kernels.compiled.bags import fetch
+from headcount.kernels.compiled.blocks import B, _block_density, _gather, _ratio_sums, _workspace
+from headcount.kernels.compiled.quadratic import nonnegative_quadratic
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-
-
-B = 64  # items are kept in blocks of B, class by class, so that inner loops run along memory
-
-
-@njit(cache=True, nogil=True)
-def _gather(likelihood: Floats, indices: Ints, first: int, last: int, rows: Floats) -> None:
-    """rows[j // B, k, j % B] = likelihood of the bag's j-th item under class k."""
-    n_classes = likelihood.shape[1]
-    for j in range(first, last):
-        item = likelihood[indices[j]]
-        block, at = (j - first) // B, (j - first) % B
-        for k in range(n_classes):
-            rows[block, k, at] = item[k]
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _block_density(rows: Floats, block: int, p: Floats, density: Floats) -> None:
-    """density[j] = sum_k p_k rows[block, k, j], two classes at a time."""
-    n_classes = len(p)
-    density[:] = 0.0
-    k = 0
-    while k + 2 <= n_classes:
-        a, b = p[k], p[k + 1]
-        x, y = rows[block, k], rows[block, k + 1]
-        for j in range(B):
-            density[j] += a * x[j] + b * y[j]
-        k += 2
-    if k < n_classes:
-        a, x = p[k], rows[block, k]
-        for j in range(B):
-            density[j] += a * x[j]
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _ratio_sums(rows: Floats, p: Floats, m: int, inverse: Floats, out: Floats) -> None:
-    """out[k] = sum_j rows[k, j] / density[j], and inverse[j] = 1 / density[j]; one pass."""
-    out[:] = 0.0
-    n_classes = len(p)
-    for block in range((m + B - 1) // B):
-        d = inverse[block]
-        _block_density(rows, block, p, d)
-        for j in range(B):
-            d[j] = 1.0 / d[j]
-        for j in range(m - block * B, B):  # what pads the last block
-            d[j] = 0.0
-        for k in range(n_classes):
-            x = rows[block, k]
-            total = 0.0
-            for j in range(B):
-                total += d[j] * x[j]
-            out[k] += total
-
-
-@njit(cache=True, nogil=True)
-def _workspace(indptr: Ints, n_classes: int, start: int, stop: int) -> tuple[Floats, Floats]:
-    """Room for the largest bag: its likelihoods, padded with ones, and a number an item."""
-    widest = 1
-    for s in range(start, stop):
-        widest = max(widest, indptr[s + 1] - indptr[s])
-    blocks = (widest + B - 1) // B
-    return np.ones((blocks, n_classes, B)), np.empty((blocks, B))
-
-
-@njit(cache=True, nogil=True)
-def _smoothed(p: Floats, hat: Floats, strength: float) -> Floats:
-    """Mix p with its smooth fit hat @ p, clipped at zero and normalised."""
-    smooth = np.maximum(hat @ p, 0.0)
-    total = smooth.sum()
-    if total > 0.0:
-        smooth /= total
-    mixed = strength * smooth + (1.0 - strength) * p
-    mixed /= mixed.sum()
-    return mixed
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def em(
-    likelihood: Floats,
-    indptr: Ints,
-    indices: Ints,
-    start_at: Floats,
-    extra: Floats,
-    tol: float,
-    min_iter: int,
-    max_iter: int,
-    hat: Floats,
-    strength: float,
-    out: Floats,
-    converged: Bools,
-    start: int,
-    stop: int,
-) -> None:
-    """Expectation-maximisation with the classic stopping rule, mean |change| < tol.
-
-    `extra[k]` are pseudo-counts of a Dirichlet prior (alpha - 1). With `strength` > 0 the prior
-    of the next step is smoothed by `hat`, and the estimate that is returned is not.
-    """
-    n_classes = likelihood.shape[1]
-    rows, inverse = _workspace(indptr, n_classes, start, stop)
-    new = np.empty(n_classes)
-    added = extra.sum()
-    for s in range(start, stop):
-        m = indptr[s + 1] - indptr[s]
-        _gather(likelihood, indices, indptr[s], indptr[s + 1], rows)
-        p = start_at.copy()
-        done = False
-        for step in range(max_iter):
-            prior = _smoothed(p, hat, strength) if strength > 0.0 else p
-            _ratio_sums(rows, prior, m, inverse, new)
-            change = 0.0
-            for k in range(n_classes):
-                new[k] = (prior[k] * new[k] + extra[k]) / (m + added)
-                change += abs(new[k] - p[k])
-                p[k] = new[k]
-            if change / n_classes < tol and step >= min_iter:
-                done = True
-                break
-        out[s] = p / p.sum()
-        converged[s] = done
-
-
-@njit(cache=True, nogil=True)
-def em_stable(
-    likelihood: Floats,
-    indptr: Ints,
-    indices: Ints,
-    start_at: Floats,
-    extra: Floats,
-    tol: float,
-    min_iter: int,
-    max_iter: int,
-    damping: float,
-    temperature: float,
-    out: Floats,
-    converged: Bools,
-    start: int,
-    stop: int,
-) -> None:
-    """Expectation-maximisation whose responsibilities are tempered and whose steps are damped."""
-    k = likelihood.shape[1]
-    power = 1.0 / temperature
-    row = np.empty(k)
-    added = extra.sum()
-    for s in range(start, stop):
-        m = indptr[s + 1] - indptr[s]
-        p = start_at.copy()
-        done = False
-        for step in range(max_iter):
-            new = extra.copy()
-            for j in range(indptr[s], indptr[s + 1]):
-                item = likelihood[indices[j]]
-                total, largest = 0.0, 1e-300
-                for c in range(k):
-                    row[c] = p[c] * item[c]
-                    largest = max(largest, row[c])
-                for c in range(k):  # relative to the largest, which cannot underflow
-                    row[c] = (row[c] / largest) ** power
-                    total += row[c]
-                for c in range(k):
-                    new[c] += row[c] / total
-            change = 0.0
-            for c in range(k):
-                new[c] = damping * new[c] / (m + added) + (1.0 - damping) * p[c]
-                change += abs(new[c] - p[c])
-                p[c] = new[c]
-            if change / k < tol and step >= min_iter:
-                done = True
-                break
-        out[s] = p / p.sum()
-        converged[s] = done
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def em_two(
-    likelihood: Floats,
-    indptr: Ints,
-    indices: Ints,
-    start_at: Floats,
-    extra: Floats,
-    tol: float,
-    min_iter: int,
-    max_iter: int,
-    out: Floats,
-    converged: Bools,
-    start: int,
-    stop: int,
-) -> None:
-    """`em` for two classes and no smoothing."""
-    odds_of = likelihood[:, 0] / likelihood[:, 1]
-    widest = 1
-    for s in range(start, stop):
-        widest = max(widest, indptr[s + 1] - indptr[s])
-    odds = np.empty(widest)
-    added = extra.sum()
-    for s in range(start, stop):
-        first, m = indptr[s], indptr[s + 1] - indptr[s]
-        fetch(odds_of, indices, first, first + m, odds)
-        quarter = m // 4
-        p = start_at[1]
-        done = False
-        for step in range(max_iter):
-            total, rest = 0.0, 1.0 - p
-            for j in range(quarter):  # four reciprocals for one division
-                a, b = p + rest * odds[j], p + rest * odds[j + quarter]
-                c, d = p + rest * odds[j + 2 * quarter], p + rest * odds[j + 3 * quarter]
-                ab, cd = a * b, c * d
-                total += (ab * (c + d) + cd * (a + b)) / (ab * cd)
-            for j in range(4 * quarter, m):
-                total += 1.0 / (p + rest * odds[j])
-            new = (p * total + extra[1]) / (m + added)
-            change = abs(new - p)
-            p = new
-            if change < tol and step >= min_iter:
-                done = True
-                break
-        out[s, 0] = 1.0 - p
-        out[s, 1] = p
-        converged[s] = done
+# Fast sums, but infinities stay infinities: the line search meets them.
+FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -295,87 +80,6 @@ def maximise_two(
 
 
 @njit(cache=True, nogil=True)
-def _solve_free(
-    hessian: Floats, target: Floats, free: Ints, n_free: int, factor: Floats, x: Floats
-) -> None:
-    """Solve hessian[free, free] x = target[free] by Cholesky with a floor on the pivots."""
-    floor = 0.0
-    for a in range(n_free):
-        floor = max(floor, hessian[free[a], free[a]])
-    floor *= 1e-14
-    for a in range(n_free):
-        for b in range(a + 1):
-            v = hessian[free[a], free[b]]
-            for c in range(b):
-                v -= factor[a, c] * factor[b, c]
-            if a == b:
-                factor[a, a] = np.sqrt(max(v, floor))
-            else:
-                factor[a, b] = v / factor[b, b]
-    for a in range(n_free):
-        v = target[free[a]]
-        for c in range(a):
-            v -= factor[a, c] * x[c]
-        x[a] = v / factor[a, a]
-    for a in range(n_free - 1, -1, -1):
-        v = x[a]
-        for c in range(a + 1, n_free):
-            v -= factor[c, a] * x[c]
-        x[a] = v / factor[a, a]
-
-
-@njit(cache=True, nogil=True)
-def nonnegative_quadratic(hessian: Floats, target: Floats, y: Floats, max_iter: int) -> None:
-    """Minimise y'Hy/2 - target'y over y >= 0 in place, from the feasible point y (active set)."""
-    n = len(target)
-    free = np.empty(n, dtype=np.int64)
-    is_free = np.empty(n, dtype=np.bool_)
-    factor, x = np.empty((n, n)), np.empty(n)
-    for k in range(n):
-        is_free[k] = y[k] > 0.0
-    for _ in range(max_iter):
-        n_free = 0
-        for k in range(n):
-            if is_free[k]:
-                free[n_free] = k
-                n_free += 1
-        if n_free > 0:
-            _solve_free(hessian, target, free, n_free, factor, x)
-        step, blocking = 1.0, -1
-        for a in range(n_free):
-            k = free[a]
-            if x[a] <= 0.0:
-                ratio = y[k] / (y[k] - x[a]) if y[k] > 0.0 else 0.0
-                if ratio < step:
-                    step, blocking = ratio, k
-        for a in range(n_free):
-            k = free[a]
-            y[k] += step * (x[a] - y[k])
-        if blocking >= 0:
-            y[blocking] = 0.0
-            is_free[blocking] = False
-            continue
-        worst, enter = 1e-12, -1
-        for k in range(n):
-            if not is_free[k]:
-                slope = target[k]
-                for b in range(n):
-                    slope -= hessian[k, b] * y[b]
-                if slope > worst:
-                    worst, enter = slope, k
-        if enter < 0:
-            return
-        is_free[enter] = True
-
-
-@njit(cache=True, nogil=True)
-def nonnegative_rows(hessian: Floats, targets: Floats, out: Floats) -> None:
-    """Solve a non-negative quadratic for every row of `targets`, from the rows of `out`."""
-    for s in range(len(targets)):
-        nonnegative_quadratic(hessian, targets[s], out[s], 10 * len(hessian))
-
-
-@njit(cache=True, nogil=True, fastmath=True)
 def _scaled_gram(rows: Floats, inverse: Floats, m: int, work: Floats, out: Floats) -> None:
     """Out = sum_j rows[:, j] rows[:, j]' inverse[j]^2."""
     n_classes = rows.shape[1]
@@ -387,7 +91,7 @@ def _scaled_gram(rows: Floats, inverse: Floats, m: int, work: Floats, out: Float
         out += work @ work.T
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def _sum_log(inverse: Floats, m: int) -> float:
     """Sum of log density, with one logarithm for every eight items."""
     total = 0.0
@@ -412,7 +116,7 @@ def _worst_slope(p: Floats, slope: Floats) -> float:
     return worst
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def maximise(
     likelihood: Floats,
     indptr: Ints,
@@ -483,7 +187,7 @@ def _objective(p: Floats, inverse: Floats, extra: Floats, weight: float, m: int)
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _line_search(
     rows: Floats,
     p: Floats,

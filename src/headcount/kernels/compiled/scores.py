@@ -112,7 +112,7 @@ def median_sweep(
         out[s] = _median(adjusted, cells, counts, scratch)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=True, inline="always")
 def _ordered_distance(slope: Floats, offset: Floats, n: int, share: float) -> float:
     total = 0.0
     for j in range(n):
@@ -120,7 +120,7 @@ def _ordered_distance(slope: Floats, offset: Floats, n: int, share: float) -> fl
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=True)
 def ordered_match(
     reference: Floats,
     positive: Floats,

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from headcount.kernels.compiled.likelihood import _solve_free, nonnegative_quadratic
+from headcount.kernels.compiled.quadratic import _solve_free, nonnegative_quadratic
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
