@@ -77,7 +77,7 @@ class _Search(MetaQuantifier):
         check.same_length(_num_samples(X), array)
         (base,) = self._parts()
         settings = self._candidates()
-        trials = [_configured(base, setting) for setting in settings]
+        trials = [configured(base, setting) for setting in settings]
         folds = self._folds(X, array, pool, bags)
         jobs = [(f, group) for f in range(len(folds)) for group in _groups(trials)]
         found = Parallel(n_jobs=self.n_jobs)(
@@ -92,7 +92,7 @@ class _Search(MetaQuantifier):
                 reasons[i] = reasons[i] or reason
         self._keep(settings, errors.mean(axis=0), reasons)
         if self.refit:
-            self.members_ = [_configured(base, self.best_params_).fit(X, array)]
+            self.members_ = [configured(base, self.best_params_).fit(X, array)]
             self.classes_ = self.members_[0].classes_
         return self
 
@@ -287,7 +287,7 @@ class RandomSearch(_Search):
             return list(sampler)
 
 
-def _configured(base: Quantifier, setting: dict[str, Any]) -> Quantifier:
+def configured(base: Quantifier, setting: dict[str, Any]) -> Quantifier:
     """Fresh clone with a setting; a misspelt name is an error at once."""
     try:
         configured: Quantifier = clone(base).set_params(

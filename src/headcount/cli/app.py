@@ -6,12 +6,17 @@ from typing import Annotated
 
 import typer
 
+from headcount.cli import study
+
 app = typer.Typer(
     help="Not which, but how many: class shares of unlabelled data.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+
+app.add_typer(study.app, name="study")
 
 
 @app.callback()

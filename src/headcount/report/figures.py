@@ -6,6 +6,7 @@ Needs the extra ``headcount[plot]``. Save one by ``figure.savefig("x.svg")``; `t
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
+Training = Floats | Mapping[str, Mapping[str, float]]  # for several data sets: shares by name
 # Okabe and Ito's colours, which people with colour blindness can tell apart.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555", "#B8A800"]
 
@@ -60,7 +62,7 @@ def critical_difference(result: Nemenyi) -> Figure:
 
 
 def error_by_shift(
-    frame: Frame, measure: str, training: Floats, *, n_bins: int = 20, log: bool = False
+    frame: Frame, measure: str, training: Training, *, n_bins: int = 20, log: bool = False
 ) -> Figure:
     """Mean error against the shift of a bag from the training prevalence, and how many bags.
 
@@ -144,7 +146,7 @@ def bias_boxes(frame: Frame) -> Figure:
     return figure
 
 
-def shift_ends(frame: Frame, measure: str, training: Floats, *, share: float = 0.2) -> Figure:
+def shift_ends(frame: Frame, measure: str, training: Training, *, share: float = 0.2) -> Figure:
     """Mean error on the least and on the most shifted bags, side by side."""
     methods, shift = _methods(frame), _shift(frame, training)
     low, high = np.quantile(shift, [share, 1 - share])
@@ -215,12 +217,20 @@ def _methods(frame: Frame) -> list[str]:
     return list(dict.fromkeys(frame["method"].tolist()))
 
 
-def _shift(frame: Frame, training: Floats) -> Floats:
-    truth = np.column_stack([frame[c] for c in frame if c.startswith("true:")])
-    reference = np.asarray(training, dtype=float)
-    if reference.shape != truth.shape[1:]:
-        raise InputError(f"training has {reference.size} shares for {truth.shape[1]} classes.")
-    return np.asarray(np.abs(truth - reference).mean(axis=1))
+def _shift(frame: Frame, training: Training) -> Floats:
+    names = [c.removeprefix("true:") for c in frame if c.startswith("true:")]
+    truth = np.column_stack([frame[f"true:{name}"] for name in names])
+    if not isinstance(training, Mapping):
+        reference = np.asarray(training, dtype=float)
+        if reference.shape != truth.shape[1:]:
+            raise InputError(f"training has {reference.size} shares for {truth.shape[1]} classes.")
+        return np.asarray(np.abs(truth - reference).mean(axis=1))
+    shift = np.empty(len(truth))
+    for dataset, shares in training.items():
+        mine = frame["dataset"] == dataset
+        columns = [names.index(name) for name in shares]
+        shift[mine] = np.abs(truth[np.ix_(mine, columns)] - list(shares.values())).mean(axis=1)
+    return shift
 
 
 def _line(c: int) -> dict[str, Any]:

@@ -1,0 +1,180 @@
+"""Labelled items in parts: to train on, to select on, and to draw test bags from."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from headcount import _validation as check
+from headcount.exceptions import InputError
+
+
+class Part(NamedTuple):
+    """Items and their labels."""
+
+    X: Any
+    y: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A named data set in three parts.
+
+    Parameters
+    ----------
+    name : str
+    train : (X, y)
+        Labelled items to learn from.
+    test : (X, y)
+        Pool that test bags are drawn from.
+    validation : (X, y), optional
+        Pool that bags for model selection are drawn from; a winner is refitted on train and
+        validation together. Without it, a share of `train` is held out when there is a choice.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> data = Dataset.split("iris", *load_iris(return_X_y=True), test=0.5, validation=0.2)
+    >>> data
+    Dataset('iris': 45 + 30 labelled items, 75 test items, 3 classes)
+    """
+
+    name: str
+    train: Part
+    test: Part
+    validation: Part | None = None
+
+    def __post_init__(self) -> None:
+        for field in ("train", "test", "validation"):
+            part = getattr(self, field)
+            if part is None:
+                continue
+            y = check.labels(part[1])
+            check.same_length(_num_samples(part[0]), y)
+            object.__setattr__(self, field, Part(part[0], y))
+        if len(self.classes) < 2:
+            raise InputError(f"{self.name}: the labelled items are all of one class.")
+        unknown = sorted(set(np.unique(self.test.y).tolist()) - set(self.classes.tolist()))
+        if unknown:
+            raise InputError(f"{self.name}: the test items have classes without labels: {unknown}.")
+
+    @classmethod
+    def split(
+        cls,
+        name: str,
+        X: Any,
+        y: ArrayLike,
+        *,
+        test: float = 0.5,
+        validation: float | None = None,
+        random_state: int = 0,
+    ) -> Dataset:
+        """Split items at random, stratified: shares of all items for test and validation."""
+        labels = check.labels(y)
+        rows = np.arange(len(labels))
+        labelled, held = _stratified(rows, labels, test, random_state, "test")
+        chosen = None
+        if validation is not None:
+            share = validation / (1 - test)
+            labelled, chosen = _stratified(labelled, labels, share, random_state, "validation")
+
+        def part(which: NDArray[np.int64]) -> Part:
+            return Part(_safe_indexing(X, which), labels[which])
+
+        return cls(name, part(labelled), part(held), None if chosen is None else part(chosen))
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Classes of the labelled items, sorted."""
+        return np.unique(self.labelled_y)
+
+    @property
+    def labelled_y(self) -> NDArray[Any]:
+        """Labels of train and validation together."""
+        if self.validation is None:
+            return self.train.y
+        return np.concatenate([self.train.y, self.validation.y])
+
+    @property
+    def labelled(self) -> Part:
+        """Train and validation together."""
+        if self.validation is None:
+            return self.train
+        return Part(_stack(self.train.X, self.validation.X), self.labelled_y)
+
+    @property
+    def prevalence(self) -> NDArray[np.float64]:
+        """Share of each class among the labelled items."""
+        _, codes = check.encode(self.labelled_y)
+        return np.bincount(codes) / len(codes)
+
+    def held_out(self, share: float = 0.4, random_state: int = 0) -> tuple[Part, Part]:
+        """Items to learn from and items to select on."""
+        if self.validation is not None:
+            return self.train, self.validation
+        rows = np.arange(len(self.train.y))
+        kept, held = _stratified(rows, self.train.y, share, random_state, "validation")
+        X, y = self.train
+        return Part(_safe_indexing(X, kept), y[kept]), Part(_safe_indexing(X, held), y[held])
+
+    def fingerprint(self) -> str:
+        """Hash of all items and labels."""
+        digest = hashlib.sha256()
+        for part in (self.train, self.validation, self.test):
+            for array in [] if part is None else [*_arrays(part.X), part.y]:
+                if array.dtype.kind in "OUS":
+                    text = "\0".join(map(str, array.ravel().tolist()))
+                    digest.update(text.encode())
+                else:
+                    digest.update(np.ascontiguousarray(array).tobytes())
+                digest.update(f"{array.shape}".encode())
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.train.y):,}"
+        if self.validation is not None:
+            sizes += f" + {len(self.validation.y):,}"
+        return (
+            f"Dataset({self.name!r}: {sizes} labelled items, {len(self.test.y):,} test items, "
+            f"{len(self.classes)} classes)"
+        )
+
+
+def _stratified(
+    rows: NDArray[np.int64], labels: NDArray[Any], share: float, seed: int, what: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if not 0 < share < 1:
+        raise InputError(f"the share of {what} items must lie between 0 and 1, got {share:g}.")
+    try:
+        kept, held = train_test_split(
+            rows, test_size=share, stratify=labels[rows], random_state=seed
+        )
+    except ValueError as error:
+        raise InputError(f"the {what} items cannot be split off: {error}") from None
+    return np.sort(kept), np.sort(held)
+
+
+def _stack(a: Any, b: Any) -> Any:
+    if sparse.issparse(a):
+        return sparse.vstack([a, b], format="csr")
+    if hasattr(a, "iloc"):
+        import pandas as pd
+
+        return pd.concat([a, b], ignore_index=True)
+    if isinstance(a, list):
+        return a + list(b)
+    return np.concatenate([np.asarray(a), np.asarray(b)])
+
+
+def _arrays(X: Any) -> list[NDArray[Any]]:
+    if sparse.issparse(X):
+        return [X.data, X.indices, X.indptr]
+    return [np.asarray(X)]

@@ -1,0 +1,148 @@
+"""Read columns of CSV, Parquet and JSON-lines files, and data sets made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.data.dataset import Dataset, Part
+from headcount.exceptions import InputError, choose
+from headcount.frame import Frame
+
+KINDS = {".csv": ",", ".tsv": "\t", ".parquet": None, ".jsonl": None, ".ndjson": None}
+
+
+def read_table(path: str | Path, columns: Sequence[str] | None = None) -> Frame:
+    """Read a table, or some of its columns; the kind of file is told by its name.
+
+    CSV and TSV files and JSON lines may be compressed by gzip (``.csv.gz``).
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}.")
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    if suffix not in KINDS:
+        raise InputError(f"{path.name!r} is none of {', '.join(KINDS)} (or .gz of a text one).")
+    table = _arrow(path, suffix)
+    wanted = table.column_names if columns is None else list(columns)
+    for name in wanted:
+        choose(f"column of {path.name}", name, table.column_names)
+    return Frame({name: table[name].to_numpy() for name in wanted})
+
+
+def _arrow(path: Path, suffix: str) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv, json, parquet
+
+    try:
+        if suffix == ".parquet":
+            return parquet.read_table(path)
+        if suffix in (".jsonl", ".ndjson"):
+            return json.read_json(path)
+        return csv.read_csv(
+            path,
+            parse_options=csv.ParseOptions(delimiter=KINDS[suffix], newlines_in_values=True),
+            convert_options=csv.ConvertOptions(strings_can_be_null=False),
+        )
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path.name!r} cannot be read: {error}") from None
+
+
+def table_dataset(
+    name: str,
+    path: str | Path,
+    *,
+    label: str,
+    text: str | None = None,
+    features: Sequence[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    split: str | None = None,
+    parts: Mapping[str, Sequence[Any]] | None = None,
+    test: float = 0.5,
+    validation: float = 0.2,
+    min_df: int = 5,
+) -> Dataset:
+    """Read a data set from a table of texts or features and labels.
+
+    Parameters
+    ----------
+    name : str
+    path : file
+    label, text, features : names of columns
+        Either `text` or `features` is given; texts become tf-idf vectors of words and pairs of
+        words that occur in at least `min_df` training texts.
+    where : mapping of column to a value or several, optional
+        Only rows with these are kept.
+    split, parts : name of a column, and which of its values are train, validation and test
+        By default the values are named so. Without `split`, items are split at random.
+    test, validation : float
+        Shares of items to split off where `split` is not given.
+    """
+    if (text is None) == (features is None):
+        raise InputError("give either text (one column) or features (several).")
+    where = dict(where or {})
+    inputs = [text] if text is not None else list(features or [])
+    frame = read_table(
+        path, list(dict.fromkeys([*inputs, label, *where, *([split] if split else [])]))
+    )
+    for column, values in where.items():
+        allowed = [str(v) for v in (values if isinstance(values, (list, tuple)) else [values])]
+        frame = frame.rows(np.isin(frame[column].astype(str), allowed))
+    if frame.n_rows == 0:
+        raise InputError(f"no row of {Path(path).name!r} has {where}.")
+    X: Any = frame[text] if text is not None else _numbers(frame, inputs)
+    y = frame[label]
+    if split is None:
+        data = Dataset.split(name, X, y, test=test, validation=validation)
+    else:
+        data = _by_column(name, X, y, frame[split], parts or {})
+    return vectorised(data, min_df) if text is not None else data
+
+
+def vectorised(data: Dataset, min_df: int = 5) -> Dataset:
+    """Turn texts into tf-idf vectors; words and weights come from the training part alone."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), min_df=min_df)
+    try:
+        train = vectorizer.fit_transform(data.train.X)
+    except ValueError as error:
+        raise InputError(f"{data.name}: the texts cannot be turned into vectors: {error}") from None
+    held = data.validation
+    return Dataset(
+        data.name,
+        Part(train, data.train.y),
+        Part(vectorizer.transform(data.test.X), data.test.y),
+        None if held is None else Part(vectorizer.transform(held.X), held.y),
+    )
+
+
+def _numbers(frame: Frame, columns: list[str]) -> NDArray[np.float64]:
+    try:
+        return np.column_stack([frame[c].astype(np.float64) for c in columns])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"features must be numbers: {error}") from None
+
+
+def _by_column(
+    name: str, X: Any, y: NDArray[Any], split: NDArray[Any], parts: Mapping[str, Sequence[Any]]
+) -> Dataset:
+    values = split.astype(str)
+    found: dict[str, Part | None] = {}
+    for part in ("train", "validation", "test"):
+        wanted = parts.get(part, [part])
+        names = [str(v) for v in (wanted if isinstance(wanted, (list, tuple)) else [wanted])]
+        mine = np.isin(values, names)
+        found[part] = Part(X[mine], y[mine]) if mine.any() else None
+        if not mine.any() and (part != "validation" or part in parts):
+            raise InputError(
+                f"{name}: no row is marked {names} for {part}; the marks are "
+                f"{sorted(set(values.tolist()))[:10]}."
+            )
+    train, test = found["train"], found["test"]
+    assert train is not None and test is not None
+    return Dataset(name, train, test, found["validation"])

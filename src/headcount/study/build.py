@@ -1,0 +1,184 @@
+"""Make quantifiers, classifiers and protocols from their names and settings."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import BaseEstimator
+
+from headcount import methods as home
+from headcount import protocols
+from headcount.data.dataset import Dataset
+from headcount.exceptions import HeadcountError, InputError, choose
+from headcount.measures import measure
+from headcount.methods.base import Quantifier
+from headcount.selection import GridSearch
+from headcount.study.study import Method
+
+if TYPE_CHECKING:
+    from headcount.study.config import ClassifierSpec, MethodSpec
+
+PROTOCOLS: dict[str, Any] = {
+    "uniform": protocols.UniformPrevalence,
+    "dirichlet": protocols.DirichletPrevalence,
+    "grid": protocols.PrevalenceGrid,
+    "natural": protocols.NaturalPrevalence,
+}
+CLASSIFIERS = {
+    "logistic": "sklearn.linear_model.LogisticRegression",
+    "svm": "sklearn.svm.LinearSVC",
+    "naive-bayes": "sklearn.naive_bayes.MultinomialNB",
+    "gaussian-nb": "sklearn.naive_bayes.GaussianNB",
+    "forest": "sklearn.ensemble.RandomForestClassifier",
+    "boosting": "sklearn.ensemble.HistGradientBoostingClassifier",
+}
+SKLEARN_DATA = ["breast_cancer", "digits", "iris", "wine"]
+
+
+class Fault(HeadcountError):
+    """Several things that are wrong with one part, each with the keys that lead to it."""
+
+    def __init__(self, found: list[tuple[tuple[Any, ...], str]]):
+        super().__init__("; ".join(message for _, message in found))
+        self.found = found
+
+
+def check_measures(names: list[str]) -> None:
+    """Refuse unknown measures, all at once."""
+    found: list[tuple[tuple[Any, ...], str]] = []
+    for i, name in enumerate(names):
+        try:
+            measure(name)
+        except HeadcountError as error:
+            found.append(((i,), str(error)))
+    if found:
+        raise Fault(found)
+
+
+def protocol(values: Mapping[str, Any]) -> Any:
+    """Protocol from its kind and settings."""
+    given = dict(values)
+    kind = given.pop("kind", None)
+    if kind is None:
+        raise InputError(f"kind is missing: one of {', '.join(PROTOCOLS)}.")
+    cls = PROTOCOLS[choose("kind of protocol", kind, PROTOCOLS)]
+    known = [f.name for f in fields(cls) if f.name != "random_state"]
+    _refuse_unknown(given, known, f"setting of {kind}")
+    return cls(**given)
+
+
+def classifier(spec: ClassifierSpec) -> Any:
+    """Classifier from a short name, or from the import path of a scikit-learn-like class."""
+    path = CLASSIFIERS.get(spec.kind, spec.kind)
+    module, _, name = path.rpartition(".")
+    if not module:
+        choose("classifier", spec.kind, [*CLASSIFIERS, "an import path such as sklearn.svm.SVC"])
+    try:
+        cls = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        raise InputError(f"there is no classifier {path!r} to import.") from None
+    if not (isinstance(cls, type) and issubclass(cls, BaseEstimator)):
+        raise InputError(f"{path!r} is not a scikit-learn estimator.")
+    known = list(cls().get_params(deep=False))
+    _refuse_unknown(spec.parameters, known, f"parameter of {name}", ("parameters",))
+    _refuse_unknown(spec.grid, known, f"parameter of {name}", ("grid",))
+    settings = dict(spec.parameters)
+    if path == CLASSIFIERS["logistic"]:
+        settings.setdefault("max_iter", 1000)
+    return cls(**settings)
+
+
+def method(spec: MethodSpec, classifiers: Mapping[str, ClassifierSpec]) -> Method:
+    """Named method with the grid of its own and that of its classifier."""
+    quantifier, grid = _quantifier(
+        spec.quantifier, spec.classifier, spec.parameters, spec.grid, classifiers
+    )
+    return Method(spec.name or spec.quantifier, quantifier, grid, spec.only)
+
+
+def sklearn_dataset(name: str, which: str, test: float, validation: float) -> Dataset:
+    """One of the small data sets that scikit-learn carries."""
+    from sklearn import datasets
+
+    load = getattr(datasets, f"load_{choose('data set of scikit-learn', which, SKLEARN_DATA)}")
+    return Dataset.split(name, *load(return_X_y=True), test=test, validation=validation)
+
+
+def quantifier_classes() -> dict[str, Any]:
+    """Every quantifier that can be named."""
+    named = {n: getattr(home, n) for n in home.__all__}
+    return {n: c for n, c in named.items() if isinstance(c, type) and _concrete(c)}
+
+
+def _concrete(cls: type) -> bool:
+    return issubclass(cls, Quantifier) and not getattr(cls, "__abstractmethods__", None)
+
+
+def _quantifier(
+    name: str,
+    on: str | None,
+    parameters: Mapping[str, Any],
+    own: Mapping[str, list[Any]],
+    classifiers: Mapping[str, ClassifierSpec],
+) -> tuple[Quantifier, dict[str, list[Any]]]:
+    """Quantifier and its grid; quantifiers inside its parameters are built the same way."""
+    known = quantifier_classes()
+    try:
+        cls = known[choose("quantifier", name, known)]
+    except InputError as error:
+        raise Fault([(("quantifier",), str(error))]) from None
+    names = list(cls().get_params(deep=False))
+    found: list[tuple[tuple[Any, ...], str]] = []
+    settings: dict[str, Any] = {}
+    grid: dict[str, list[Any]] = {}
+    if on is not None:
+        try:
+            if "classifier" not in names:
+                raise InputError(f"{name} takes no classifier.")
+            spec = classifiers[choose("classifier", on, classifiers)]
+            settings["classifier"] = classifier(spec)
+            grid |= {f"classifier__{k}": v for k, v in spec.grid.items()}
+        except HeadcountError as error:
+            found.append((("classifier",), str(error)))
+    for key, value in parameters.items():
+        try:
+            settings[choose(f"parameter of {name}", key, names)] = _value(value, classifiers)
+        except Fault as fault:
+            found += [(("parameters", key, *below), message) for below, message in fault.found]
+        except HeadcountError as error:
+            found.append((("parameters", key), str(error)))
+    if found:
+        raise Fault(found)
+    made = cls(**settings)
+    deep = made.get_params(deep=True)
+    _refuse_unknown(own, list(deep), f"parameter of {name}", ("grid",))
+    return made, {**grid, **own}
+
+
+def _value(value: Any, classifiers: Mapping[str, ClassifierSpec]) -> Any:
+    """A plain value, or the quantifier that a table with the key 'quantifier' describes."""
+    if not (isinstance(value, Mapping) and "quantifier" in value):
+        return value
+    given = dict(value)
+    name, on = given.pop("quantifier"), given.pop("classifier", None)
+    parameters, grid = given.pop("parameters", {}), given.pop("grid", {})
+    by = given.pop("measure", "ae")
+    _refuse_unknown(given, ["quantifier", "classifier", "parameters", "grid", "measure"], "key")
+    made, searched = _quantifier(name, on, parameters, grid, classifiers)
+    return GridSearch(made, searched, measure=by) if searched else made
+
+
+def _refuse_unknown(
+    given: Mapping[str, Any], known: list[str], what: str, below: tuple[str, ...] = ()
+) -> None:
+    found: list[tuple[tuple[Any, ...], str]] = []
+    for key in given:
+        try:
+            choose(what, key, known)
+        except InputError as error:
+            found.append(((*below, key), str(error)))
+    if found:
+        raise Fault(found)

@@ -1,0 +1,311 @@
+"""Studies written as TOML: typed, checked as a whole, every fault reported at once."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from headcount.data.dataset import Dataset
+from headcount.data.tables import table_dataset
+from headcount.data.tweets import read_tweets, sparse_dataset
+from headcount.exceptions import HeadcountError, InputError, choose
+from headcount.study import build
+from headcount.study.lines import Lines
+from headcount.study.study import Method, Study
+
+EXAMPLES = ["tweets", "small"]
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DatasetSpec(_Spec):
+    """Where the labelled items are: a table, sparse files, a tweet set, or scikit-learn's data."""
+
+    name: str
+    path: str | None = None  # a table: CSV, TSV, Parquet or JSON lines
+    label: str | None = None
+    text: str | None = None
+    features: list[str] | None = None
+    where: dict[str, Any] = Field(default_factory=dict)
+    split: str | None = None
+    parts: dict[Literal["train", "validation", "test"], Any] = Field(default_factory=dict)
+    tweets: str | None = None  # folder of the unpacked archive of Gao and Sebastiani
+    sparse: dict[Literal["train", "validation", "test"], str] | None = None
+    sklearn: str | None = None  # breast_cancer, digits, iris, wine
+    test: float = Field(default=0.5, gt=0, lt=1)
+    validation: float = Field(default=0.2, gt=0, lt=1)
+    min_df: int = Field(default=5, ge=1)
+
+
+class ClassifierSpec(_Spec):
+    """A classifier by name or import path, its settings, and what to search."""
+
+    kind: str
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    grid: dict[str, list[Any]] = Field(default_factory=dict)
+
+
+class MethodSpec(_Spec):
+    """A quantifier by name, on one of the classifiers."""
+
+    quantifier: str
+    name: str | None = None
+    classifier: str | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    grid: dict[str, list[Any]] = Field(default_factory=dict)
+    only: list[str] = Field(default_factory=list)
+
+
+class StudySpec(_Spec):
+    """A whole study."""
+
+    name: str
+    measures: list[str] = Field(default_factory=lambda: ["ae", "rae"], min_length=1)
+    seeds: list[int] = Field(default_factory=lambda: [0], min_length=1)
+    published: str | None = None
+    protocol: dict[str, Any]
+    selection: dict[str, Any] | None = None
+    classifiers: dict[str, ClassifierSpec] = Field(default_factory=dict)
+    methods: list[MethodSpec] = Field(min_length=1)
+    datasets: list[DatasetSpec] = Field(min_length=1)
+
+
+def load(path: str | Path) -> Study:
+    """Read a study from TOML; the data are read too, so that nothing can be missing later.
+
+    Raises
+    ------
+    InputError
+        That lists every fault with its key and line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(
+            f"there is no file {str(path)!r}. 'headcount study new' writes one to start from."
+        )
+    values, lines = _read(path)
+    faults = _Faults(path, lines)
+    try:
+        spec = StudySpec.model_validate(values)
+    except ValidationError as error:
+        for each in error.errors():
+            known = _known(each["loc"]) if each["type"] == "extra_forbidden" else None
+            faults.add(each["loc"], _words(each, known))
+        spec = None
+    parts = _Parts(values, path.parent, faults)
+    if spec is not None:
+        parts.build(spec)
+    else:
+        parts.salvage(values)
+    faults.raise_if_any()
+    assert spec is not None
+    try:
+        return Study(
+            spec.name,
+            parts.datasets,
+            parts.methods,
+            parts.protocol,
+            parts.selection,
+            spec.measures,
+            spec.seeds,
+            spec.published,
+        )
+    except InputError as error:
+        # Faults of the study as a whole name their table; its line is the best there is.
+        for sentence in str(error).splitlines()[1:] or [str(error)]:
+            key, _, rest = sentence.partition(":")
+            faults.add((key.partition(",")[0],), rest.strip() if rest else sentence, about=key)
+        faults.raise_if_any()
+        raise
+
+
+def example(name: str) -> str:
+    """Text of a study that comes with the package: 'tweets' or 'small'."""
+    choose("study", name, EXAMPLES)
+    home = resources.files("headcount.study") / "configs" / f"{name}.toml"
+    return home.read_text(encoding="utf-8")
+
+
+class _Faults:
+    """Faults by key, with the line of the file where the key stands."""
+
+    def __init__(self, path: Path, lines: Lines):
+        self.path, self.lines = path, lines
+        self.found: list[str] = []
+
+    def add(self, loc: tuple[Any, ...], message: str, about: str | None = None) -> None:
+        key = "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in loc).lstrip(".")
+        line = self.lines.of(loc)
+        where = f"line {line}, " if line else ""
+        self.found.append(f"  {where}{about or key}: {message}")
+
+    def raise_if_any(self) -> None:
+        if self.found:
+            unique = list(dict.fromkeys(self.found))
+            many = "a fault" if len(unique) == 1 else f"{len(unique)} faults"
+            raise InputError("\n".join([f"{self.path.name} has {many}:", *unique]))
+
+
+class _Parts:
+    """Objects of a study from its specification; what cannot be built is a fault."""
+
+    def __init__(self, values: dict[str, Any], home: Path, faults: _Faults):
+        self.values, self.home, self.faults = values, home, faults
+        self.datasets: list[Dataset] = []
+        self.methods: list[Method] = []
+        self.protocol: Any = None
+        self.selection: Any = None
+
+    def build(self, spec: StudySpec) -> None:
+        self._try(("measures",), lambda: build.check_measures(spec.measures))
+        self.protocol = self._try(("protocol",), lambda: build.protocol(spec.protocol))
+        if spec.selection is not None:
+            given = spec.selection
+            self.selection = self._try(("selection",), lambda: build.protocol(given))
+        if spec.published is not None:
+            name = spec.published
+            self._try(("published",), lambda: choose("published results", name, ["tweets"]))
+        classifiers = spec.classifiers
+        for name, each in classifiers.items():
+            self._try(("classifiers", name), partial(build.classifier, each))
+        for i, method in enumerate(spec.methods):
+            made = self._try(("methods", i), partial(build.method, method, classifiers))
+            if made is not None:
+                self.methods.append(made)
+        for i, data in enumerate(spec.datasets):
+            read = self._try(("datasets", i), partial(_dataset, data, self.home))
+            if read is not None:
+                self.datasets.append(read)
+
+    def salvage(self, values: dict[str, Any]) -> None:
+        """Check the parts that are well-formed although others are not."""
+        classifiers = {}
+        for name, each in _items(values.get("classifiers")):
+            spec = _valid(ClassifierSpec, each)
+            if spec is not None:
+                classifiers[name] = spec
+                self._try(("classifiers", name), partial(build.classifier, spec))
+        for i, each in enumerate(_listed(values.get("methods"))):
+            spec = _valid(MethodSpec, each)
+            if spec is not None:
+                self._try(("methods", i), partial(build.method, spec, classifiers))
+        for i, each in enumerate(_listed(values.get("datasets"))):
+            spec = _valid(DatasetSpec, each)
+            if spec is not None:
+                self._try(("datasets", i), partial(_dataset, spec, self.home))
+        for key in ("protocol", "selection"):
+            if isinstance(values.get(key), dict):
+                self._try((key,), partial(build.protocol, values[key]))
+
+    def _try(self, loc: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        try:
+            return make()
+        except build.Fault as fault:
+            for below, message in fault.found:
+                self.faults.add((*loc, *below), message)
+        except HeadcountError as error:
+            self.faults.add(loc, str(error))
+        return None
+
+
+def _dataset(spec: DatasetSpec, home: Path) -> Dataset:
+    sources = [k for k in ("path", "tweets", "sparse", "sklearn") if getattr(spec, k) is not None]
+    if len(sources) != 1:
+        raise InputError("give exactly one of path, tweets, sparse and sklearn.")
+    if spec.path is not None:
+        if spec.label is None:
+            raise InputError("label is missing: the name of the column with the classes.")
+        return table_dataset(
+            spec.name,
+            _path(home, spec.path),
+            label=spec.label,
+            text=spec.text,
+            features=spec.features,
+            where=spec.where,
+            split=spec.split,
+            parts=dict(spec.parts),
+            test=spec.test,
+            validation=spec.validation,
+            min_df=spec.min_df,
+        )
+    if spec.tweets is not None:
+        return read_tweets(_path(home, spec.tweets), spec.name, min_df=spec.min_df)
+    if spec.sparse is not None:
+        files = {part: _path(home, path) for part, path in spec.sparse.items()}
+        if not {"train", "test"} <= set(files):
+            raise InputError("sparse needs at least train and test files.")
+        return sparse_dataset(
+            spec.name, files["train"], files["test"], files.get("validation"), min_df=spec.min_df
+        )
+    assert spec.sklearn is not None
+    return build.sklearn_dataset(spec.name, spec.sklearn, spec.test, spec.validation)
+
+
+def _path(home: Path, text: str) -> Path:
+    """Path relative to the file it stands in; $NAME is taken from the environment."""
+    return home / Path(os.path.expandvars(text)).expanduser()
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Lines]:
+    text = path.read_text(encoding="utf-8")
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path.name} is no TOML: {error}") from None
+    base = values.pop("extends", None)
+    if base is None:
+        return values, Lines(text)
+    near = path.parent / str(base)
+    if near.is_file():
+        below, _ = _read(near)
+    else:
+        choose("study to extend", base, EXAMPLES)
+        below = tomllib.loads(example(base))
+    return {**below, **values}, Lines(text)
+
+
+def _known(loc: tuple[Any, ...]) -> list[str]:
+    models: dict[str, type[_Spec]] = {
+        "datasets": DatasetSpec,
+        "methods": MethodSpec,
+        "classifiers": ClassifierSpec,
+    }
+    model = StudySpec if len(loc) == 1 else models.get(str(loc[0]), StudySpec)
+    return list(model.model_fields)
+
+
+def _words(error: Any, known: list[str] | None) -> str:
+    """One error of pydantic's in our words."""
+    if known is not None:
+        try:
+            choose("key", error["loc"][-1], known)
+        except InputError as unknown:
+            return str(unknown)
+    if error["type"] == "missing":
+        return "is missing."
+    got = repr(error["input"])
+    return f"{error['msg']}; got {got if len(got) < 60 else got[:57] + '...'}."
+
+
+def _valid(model: type[Any], value: Any) -> Any:
+    try:
+        return model.model_validate(value)
+    except ValidationError:
+        return None
+
+
+def _items(value: Any) -> Iterator[tuple[str, Any]]:
+    yield from value.items() if isinstance(value, dict) else ()
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

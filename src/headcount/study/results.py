@@ -1,0 +1,92 @@
+"""What a study leaves behind: one tidy table, the table of the search, and how it was made."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headcount.exceptions import InputError
+from headcount.files import read_parquet
+from headcount.frame import Frame
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Results of a study.
+
+    Attributes
+    ----------
+    frame : Frame
+        A row for each data set, seed, method, measure that its setting was selected by (empty
+        where nothing was selected) and bag: truth, estimate and errors. Columns of classes that
+        a data set does not have are NaN.
+    selection : Frame or None
+        Error and rank of every setting that was tried.
+    provenance : dict
+        Versions, seeds, settings, hashes of data and configuration.
+    """
+
+    frame: Frame
+    selection: Frame | None
+    provenance: dict[str, Any]
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Results:
+        """Results of a finished study."""
+        folder = Path(folder)
+        if not (folder / "results.parquet").is_file():
+            raise InputError(f"{str(folder)!r} holds no results: run the study to its end first.")
+        chosen = folder / "selection.parquet"
+        return cls(
+            read_parquet(folder / "results.parquet"),
+            read_parquet(chosen) if chosen.is_file() else None,
+            json.loads((folder / "provenance.json").read_text(encoding="utf-8")),
+        )
+
+    @property
+    def measures(self) -> list[str]:
+        """Measures of the study."""
+        return list(self.provenance["study"]["measures"])
+
+    @property
+    def datasets(self) -> list[str]:
+        """Names of the data sets."""
+        return list(self.provenance["datasets"])
+
+    def by(self, measure: str, dataset: str | None = None) -> Frame:
+        """Rows of the methods as they were selected for a measure, those that failed left out."""
+        frame = self.frame
+        kept = (frame["selected_by"] == measure) | (frame["selected_by"] == "")
+        kept &= frame["failure"] == ""
+        if dataset is not None:
+            kept &= frame["dataset"] == dataset
+        part = frame.rows(kept)
+        return Frame({c: v for c, v in part.items() if not _empty(c, v)})
+
+    def failures(self) -> list[str]:
+        """What went wrong, a sentence each."""
+        frame = self.frame
+        bad = np.flatnonzero(frame["failure"] != "")
+        lines = dict.fromkeys(
+            f"{frame['method'][i]} on {frame['dataset'][i]}: {frame['failure'][i]}" for i in bad
+        )
+        if self.selection is not None:
+            for name in dict.fromkeys(self.selection["method"].tolist()):
+                mine = self.selection["method"] == name
+                failed = mine & (self.selection["failure"] != "")
+                if failed.any():
+                    first = self.selection["failure"][failed][0]
+                    lines[f"{failed.sum()} of {mine.sum()} trials of {name} failed: {first}"] = None
+        return list(lines)
+
+    def training(self) -> dict[str, Any]:
+        """Share of each class among the labelled items, by data set."""
+        return {n: about["prevalence"] for n, about in self.provenance["datasets"].items()}
+
+
+def _empty(column: str, values: Any) -> bool:
+    return column.startswith(("true:", "estimate:")) and bool(np.isnan(values).all())

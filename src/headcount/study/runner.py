@@ -1,0 +1,226 @@
+"""Run the units of a study that are not done yet, here or on a cluster, and join their results."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, parallel_config
+
+from headcount import __version__
+from headcount.exceptions import HeadcountError, InputError
+from headcount.files import read_parquet, write_json, write_parquet
+from headcount.frame import Frame
+from headcount.progress import track
+from headcount.study.results import Results
+from headcount.study.study import Study, digest
+from headcount.study.units import Unit, final_units, select_units, work
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a study is."""
+
+    name: str
+    selected: int
+    to_select: int
+    tested: int
+    to_test: int | None  # unknown until the selection is done
+    finished: bool
+
+    def __str__(self) -> str:
+        if self.finished:
+            return f"{self.name}: finished ({self.selected + self.tested} units)."
+        lines = [f"{self.name}: {self.selected} of {self.to_select} selection units done"]
+        if self.to_test is not None:
+            lines.append(f"{self.tested} of {self.to_test} test units done")
+        return ", ".join(lines) + ". Run it again to go on."
+
+
+def run(
+    study: Study,
+    folder: str | Path,
+    *,
+    n_jobs: int | None = None,
+    dask: str | None = None,
+    progress: bool = False,
+) -> Results:
+    """Run a study, or what is left of it; its results are the same however often it was stopped.
+
+    Parameters
+    ----------
+    study : Study
+    folder : path
+        Gets ``results.parquet``, ``selection.parquet`` (where something was selected),
+        ``provenance.json``, and ``units/`` with the outcome of every unit of work.
+    n_jobs : int, optional
+        Units worked on at once.
+    dask : str, optional
+        Address of a Dask scheduler to work on, such as ``tcp://10.0.0.1:8786``.
+    progress : bool, default False
+        Whether to show a bar.
+    """
+    home = Path(folder)
+    prints = {data.name: data.fingerprint() for data in study.datasets}
+    _sweep(home)
+    with _backend(dask):
+        first = select_units(study)
+        write_json(home / "plan.json", _plan(study, first, None, prints))
+        chosen = _outcomes(first, home, prints, n_jobs, "selecting", progress)
+        second, selection = final_units(study, _joined(chosen) if chosen else None)
+        write_json(home / "plan.json", _plan(study, first, second, prints))
+        parts = _outcomes(second, home, prints, n_jobs, "testing", progress)
+    if selection is not None:
+        write_parquet(home / "selection.parquet", selection)
+    provenance = _provenance(study, prints)
+    write_json(home / "provenance.json", provenance)
+    frame = _ordered(_joined(parts), study)
+    write_parquet(home / "results.parquet", frame)
+    return Results.read(home)
+
+
+def status(folder: str | Path) -> Status:
+    """Tell how far a study is, from its folder alone."""
+    home = Path(folder)
+    if not (home / "plan.json").is_file():
+        raise InputError(f"{str(home)!r} holds no study: start one by 'headcount study run'.")
+    plan = json.loads((home / "plan.json").read_text(encoding="utf-8"))
+    done = {path.stem for path in (home / "units").glob("*.parquet")}
+    second = plan["test"]
+    tested = len(done & set(second or []))
+    finished = second is not None and tested == len(second) and (home / "results.parquet").is_file()
+    return Status(
+        plan["name"],
+        len(done & set(plan["select"])),
+        len(plan["select"]),
+        tested,
+        None if second is None else len(second),
+        finished,
+    )
+
+
+def _outcomes(
+    units: list[Unit],
+    home: Path,
+    prints: dict[str, str],
+    n_jobs: int | None,
+    what: str,
+    progress: bool,
+) -> list[Frame]:
+    """Outcome of every unit, in order; those that are there already are only read."""
+    paths = [home / "units" / f"{u.id(prints[u.dataset.name])}.parquet" for u in units]
+    left = [i for i, path in enumerate(paths) if not path.is_file()]
+    # Arrays are sent, not mapped: kernels are compiled for arrays that can be written to.
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
+    found = parallel(delayed(_numbered)(i, units[i]) for i in left) if left else iter(())
+    for i, frame in track(
+        found, f"{what} ({len(units) - len(left)} done before)", len(left), progress
+    ):
+        write_parquet(paths[i], frame)
+    return [read_parquet(path) for path in paths]
+
+
+def _numbered(i: int, unit: Unit) -> tuple[int, Frame]:
+    return i, work(unit)
+
+
+@contextlib.contextmanager
+def _backend(dask: str | None) -> Iterator[None]:
+    """Where units run: in processes of this machine, or on a Dask cluster."""
+    if dask is None:
+        yield
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise HeadcountError("--dask needs the extra: pip install 'headcount[dask]'.") from None
+    try:
+        client = Client(dask, timeout=10)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(f"no Dask scheduler answers at {dask!r}: {error}") from None
+    with client, parallel_config(backend="dask", client=client):
+        yield
+
+
+def _sweep(home: Path) -> None:
+    """Remove what a killed run was writing."""
+    for path in [*home.glob(".*.part"), *(home / "units").glob(".*.part")]:
+        path.unlink(missing_ok=True)
+
+
+def _plan(
+    study: Study, first: list[Unit], second: list[Unit] | None, prints: dict[str, str]
+) -> dict[str, Any]:
+    def ids(units: list[Unit]) -> list[str]:
+        return [u.id(prints[u.dataset.name]) for u in units]
+
+    return {
+        "name": study.name,
+        "select": ids(first),
+        "test": None if second is None else ids(second),
+    }
+
+
+def _joined(parts: list[Frame]) -> Frame:
+    """One frame of all columns; numbers of classes that a part lacks are NaN."""
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    about = [n for n in names if not n.startswith(("true:", "estimate:"))]
+    classes = [n for n in names if n.startswith("true:")]
+    classes += [n for n in names if n.startswith("estimate:")]
+    split = about.index("size") + 1 if "size" in about else len(about)
+    columns = {}
+    for name in [*about[:split], *classes, *about[split:]]:
+        columns[name] = np.concatenate(
+            [part[name] if name in part else np.full(part.n_rows, np.nan) for part in parts]
+        )
+    return Frame(columns)
+
+
+def _ordered(frame: Frame, study: Study) -> Frame:
+    """Rows by data set, method, measure, seed and bag; bags of later seeds get other numbers."""
+    order = {name: i for i, name in enumerate(data.name for data in study.datasets)}
+    place = np.array([order[name] for name in frame["dataset"].tolist()])
+    seeds = {seed: i for i, seed in enumerate(study.seeds)}
+    turn = np.array([seeds[int(seed)] for seed in frame["seed"]])
+    labels = {label: i for i, label in enumerate(["", *study.measures])}
+    label = np.array([labels[name] for name in frame["selected_by"].tolist()])
+    rows = np.lexsort([frame["bag"], turn, label, frame["number"], place])
+    n_bags = int(frame["bag"].max()) + 1
+    bag = np.asarray(frame["bag"] + turn * n_bags)
+    columns = {**frame.to_dict(), "bag": bag}
+    del columns["number"]
+    return Frame(columns).rows(rows)
+
+
+def _provenance(study: Study, prints: dict[str, str]) -> dict[str, Any]:
+    """How the results came about; nothing of it depends on where or when it ran."""
+    described = study.description()
+    libraries = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "pyarrow")
+    return {
+        "study": described,
+        "hash": digest(described),
+        "published": study.published,
+        "versions": {
+            "headcount": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in libraries},
+        },
+        "datasets": {
+            data.name: {
+                "hash": prints[data.name],
+                "train": len(data.train.y),
+                "validation": 0 if data.validation is None else len(data.validation.y),
+                "test": len(data.test.y),
+                "classes": [str(c) for c in data.classes.tolist()],
+                "prevalence": data.prevalence.tolist(),
+            }
+            for data in study.datasets
+        },
+    }

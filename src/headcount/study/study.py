@@ -1,0 +1,213 @@
+"""What a study is: data sets, methods with their grids, protocols, measures and seeds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import ParameterGrid
+
+from headcount.data.dataset import Dataset
+from headcount.exceptions import InputError
+from headcount.measures import measures as parse_measures
+from headcount.methods.base import Quantifier, check_quantifier_type
+from headcount.protocols import UniformPrevalence
+from headcount.selection import configured
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A named quantifier, what to search for it, and the measures that it is run for.
+
+    Parameters
+    ----------
+    name : str
+        As it shall stand in the tables.
+    quantifier : quantifier
+    grid : mapping of parameter to values, optional
+        As in `GridSearch`; each measure of the study gets its own winner.
+    only : measures, optional
+        Those that this method is made for, such as SVM(AE) for 'ae'; all by default.
+    """
+
+    name: str
+    quantifier: Quantifier
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    only: Sequence[str] = ()
+
+    def settings(self) -> list[dict[str, Any]]:
+        """All settings to try; one empty setting without a grid."""
+        return list(ParameterGrid(dict(self.grid)))
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Data sets x methods x bags.
+
+    Parameters
+    ----------
+    name : str
+    datasets : list of Dataset
+    methods : list of Method, or mapping of name to quantifier
+    protocol : protocol
+        Draws the test bags; its seed is replaced by those of the study.
+    selection : protocol, optional
+        Draws the bags that settings are selected on; like `protocol` by default.
+    measures : list of str
+        A setting is selected by each of them, and judged by that measure.
+    seeds : list of int
+        Everything is repeated with each of them.
+    published : str, optional
+        Published results to put beside ours in the report: 'tweets'.
+
+    Examples
+    --------
+    >>> from headcount import CC, SLD
+    >>> from sklearn.datasets import load_iris
+    >>> data = Dataset.split("iris", *load_iris(return_X_y=True))
+    >>> Study("small", [data], {"CC": CC(), "SLD": SLD()}).name
+    'small'
+    """
+
+    name: str
+    datasets: Sequence[Dataset]
+    methods: Any
+    protocol: Any = field(default_factory=lambda: UniformPrevalence(n_bags=1000, size=100))
+    selection: Any = None
+    measures: Sequence[str] = ("ae", "rae")
+    seeds: Sequence[int] = (0,)
+    published: str | None = None
+
+    def __post_init__(self) -> None:
+        given = self.methods
+        if isinstance(given, Mapping):
+            given = [Method(str(name), q) for name, q in given.items()]
+        names = [str(each) for each in parse_measures(self.measures)]
+        object.__setattr__(self, "methods", list(given))
+        object.__setattr__(self, "measures", names)
+        object.__setattr__(self, "selection", self.selection or self.protocol)
+        faults = list(self.faults())
+        if faults:
+            raise InputError("\n".join(["the study cannot be run:", *faults]))
+
+    def faults(self) -> list[str]:
+        """What is wrong with it, before any work is done."""
+        found = []
+        if not self.datasets:
+            found.append("datasets: there are none.")
+        if not self.methods:
+            found.append("methods: there are none.")
+        if not self.seeds or any(not isinstance(s, int) or s < 0 for s in self.seeds):
+            found.append(f"seeds: whole numbers from 0 are expected, got {list(self.seeds)!r}.")
+        names = [data.name for data in self.datasets]
+        found += [f"datasets: {n!r} is there twice." for n in _repeated(names)]
+        pairs = [f"{m.name} ({s or 'all'})" for m in self.methods for s in self.labels(m)]
+        found += [f"methods: {n!r} is there twice." for n in _repeated(pairs)]
+        for each in self.measures:
+            kind = each.partition("(")[0]
+            if kind in ("q", "carc"):
+                found.append(f"measures: {each} is not a measure of single bags.")
+        for method in self.methods:
+            found += _method_faults(method, self.measures)
+        for data in self.datasets:
+            found += _protocol_faults(data, self.protocol, "protocol", data.test.y)
+            if any(m.grid for m in self.methods):
+                pool = data.train if data.validation is None else data.validation
+                found += _protocol_faults(data, self.selection, "selection", pool.y)
+        return found
+
+    def labels(self, method: Method) -> list[str]:
+        """Measures that a method's settings are selected by; '' where nothing is selected."""
+        wanted = list(method.only) or list(self.measures)
+        return wanted if method.grid or method.only else [""]
+
+    def description(self) -> dict[str, Any]:
+        """Everything that decides the results, as plain data."""
+        return {
+            "name": self.name,
+            "datasets": {data.name: data.fingerprint() for data in self.datasets},
+            "methods": [
+                {
+                    "name": m.name,
+                    "quantifier": plain(m.quantifier),
+                    "grid": plain(dict(m.grid)),
+                    "only": list(m.only),
+                }
+                for m in self.methods
+            ],
+            "protocol": plain(self.protocol),
+            "selection": plain(self.selection),
+            "measures": list(self.measures),
+            "seeds": list(self.seeds),
+        }
+
+
+def plain(value: Any) -> Any:
+    """Plain data that tells a value from others, the same on every machine."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return {"array": hashlib.sha256(value.tobytes()).hexdigest(), "shape": list(value.shape)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    if isinstance(value, BaseEstimator):
+        return {"type": name, **plain(value.get_params(deep=False))}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"type": name, **{f.name: plain(getattr(value, f.name)) for f in fields(value)}}
+    return {"type": name, "text": repr(value)}
+
+
+def digest(value: Any) -> str:
+    """Hash of plain data."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _repeated(names: list[str]) -> list[str]:
+    return sorted({n for n in names if names.count(n) > 1})
+
+
+def _method_faults(method: Method, measures: Sequence[str]) -> list[str]:
+    where = f"methods, {method.name!r}"
+    try:
+        check_quantifier_type(method.quantifier)
+        for setting in method.settings():
+            configured(method.quantifier, setting)
+    except InputError as error:
+        return [f"{where}: {error}"]
+    except (TypeError, ValueError) as error:
+        return [f"{where}: the grid cannot be read: {error}"]
+    wrong = [m for m in method.only if m not in measures]
+    return [f"{where}: only={m!r} is not among the measures {list(measures)}." for m in wrong]
+
+
+def _protocol_faults(data: Dataset, protocol: Any, what: str, y: Any) -> list[str]:
+    if not hasattr(protocol, "draw") or not hasattr(protocol, "count"):
+        return [f"{what}: {protocol!r} draws no bags at random."]
+    try:
+        n_bags = protocol.count(len(data.classes))
+        limit = getattr(protocol, "max_bags", n_bags)
+        missing = sorted(set(data.classes.tolist()) - set(np.unique(y).tolist()))
+    except InputError as error:
+        return [f"{what}: {error}"]
+    found = []
+    if n_bags > limit:
+        found.append(
+            f"{what}: {len(data.classes)} classes of {data.name!r} make {n_bags:,} bags, above "
+            f"max_bags={limit:,}; use kind 'uniform', or fewer points."
+        )
+    if missing and what == "protocol":
+        found.append(f"{what}: {data.name!r} has no test items of class {missing[0]!r}.")
+    if missing and what == "selection":
+        found.append(f"{what}: {data.name!r} has no item of class {missing[0]!r} to select on.")
+    return found

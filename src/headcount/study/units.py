@@ -1,0 +1,214 @@
+"""Units of work: each is a pure function of plain inputs, small enough to lose, and has an id."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from headcount import __version__
+from headcount.data.dataset import Dataset
+from headcount.evaluation import aligned_truth, score_estimates
+from headcount.frame import Frame
+from headcount.measures import measure
+from headcount.methods.base import Quantifier, ScoreQuantifier, SharedPasses
+from headcount.selection import configured
+from headcount.study.study import Study, digest, plain
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One setting of a method; `labels` are the measures it stands for (see `Study.labels`)."""
+
+    method: int
+    setting: int
+    name: str
+    quantifier: Quantifier
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """Trials of one data set and seed that share a classifier pass."""
+
+    stage: str  # select or test
+    dataset: Dataset
+    seed: int
+    protocol: Any
+    measures: tuple[str, ...]
+    trials: tuple[Trial, ...]
+
+    def id(self, fingerprint: str) -> str:
+        """Name of the unit's file: a hash of all that decides its outcome."""
+        return digest(
+            {
+                "version": __version__,
+                "stage": self.stage,
+                "data": fingerprint,
+                "seed": self.seed,
+                "protocol": plain(self.protocol),
+                "measures": list(self.measures),
+                "trials": [
+                    [t.method, t.setting, t.name, plain(t.quantifier), list(t.labels)]
+                    for t in self.trials
+                ],
+            }
+        )[:32]
+
+
+def select_units(study: Study) -> list[Unit]:
+    """Units that score all settings of the methods with a grid on validation bags."""
+    trials = [
+        trial
+        for m, method in enumerate(study.methods)
+        if method.grid
+        for trial in _trials(study, m)
+    ]
+    return _units(study, "select", {data.name: trials for data in study.datasets})
+
+
+def final_units(study: Study, scores: Frame | None) -> tuple[list[Unit], Frame | None]:
+    """Units that estimate the test bags with every winner; and the table of the search."""
+    winners: dict[tuple[str, int], list[Trial]] = {}
+    ranks = None if scores is None else np.zeros(scores.n_rows, dtype=np.int64)
+    for data in study.datasets:
+        for seed in study.seeds:
+            chosen: list[Trial] = []
+            for m, method in enumerate(study.methods):
+                trials = _trials(study, m)
+                if not method.grid:
+                    chosen += trials
+                    continue
+                assert scores is not None and ranks is not None
+                best: dict[int, list[str]] = {}
+                for label in study.labels(method):
+                    mine = (
+                        (scores["dataset"] == data.name)
+                        & (scores["seed"] == seed)
+                        & (scores["number"] == m)
+                        & (scores["measure"] == label)
+                    )
+                    rows = np.flatnonzero(mine)
+                    errors = np.abs(scores["error"][rows])
+                    order = np.where(np.isfinite(errors), errors, np.inf)
+                    ranks[rows] = np.argsort(np.argsort(order, kind="stable"), kind="stable") + 1
+                    if np.isfinite(order).any():
+                        winner = int(scores["setting"][rows[int(np.argmin(order))]])
+                        best.setdefault(winner, []).append(label)
+                chosen += [replace(trials[i], labels=tuple(v)) for i, v in sorted(best.items())]
+            winners[data.name, seed] = chosen
+    units = []
+    for seed in study.seeds:
+        part = {data.name: winners[data.name, seed] for data in study.datasets}
+        units += _units(replace(study, seeds=[seed]), "test", part)
+    table = None
+    if scores is not None and ranks is not None:
+        table = Frame({**scores.to_dict(), "rank": ranks})
+    return units, table
+
+
+def work(unit: Unit) -> Frame:
+    """Do a unit; one thread, so that the same bytes come out however many units run at once."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what fails is reported; what is unsure shows in errors
+        return _select(unit) if unit.stage == "select" else _test(unit)
+
+
+def _select(unit: Unit) -> Frame:
+    train, held = unit.dataset.held_out(random_state=unit.seed)
+    protocol = replace(unit.protocol, random_state=unit.seed)
+    bags = protocol.draw(held.y, classes=unit.dataset.classes)
+    shared = SharedPasses([t.quantifier for t in unit.trials], *train)
+    rows: dict[str, list[Any]] = {
+        name: []
+        for name in (
+            "dataset",
+            "seed",
+            "number",
+            "method",
+            "setting",
+            "measure",
+            "error",
+            "failure",
+        )
+    }
+    for trial in unit.trials:
+        errors, failure = dict.fromkeys(trial.labels, np.nan), ""
+        try:
+            fitted = shared.fit(trial.quantifier)
+            estimates = shared.predict_bags(fitted, held.X, bags)
+            truth, _ = aligned_truth(bags, fitted.classes_)
+            for label in trial.labels:
+                errors[label] = float(measure(label)(truth, estimates, sizes=bags.sizes).mean())
+        except Exception as error:  # one bad setting must not end the study
+            failure = f"{type(error).__name__}: {error}"
+        for label, value in errors.items():
+            row = [unit.dataset.name, unit.seed, trial.method, trial.name, trial.setting, label]
+            for name, cell in zip(rows, [*row, value, failure], strict=True):
+                rows[name].append(cell)
+    return Frame(rows)
+
+
+def _test(unit: Unit) -> Frame:
+    data = unit.dataset
+    protocol = replace(unit.protocol, random_state=unit.seed)
+    bags = protocol.draw(data.test.y, classes=data.classes)
+    shared = SharedPasses([t.quantifier for t in unit.trials], *data.labelled)
+    parts = []
+    for trial in unit.trials:
+        try:
+            fitted = shared.fit(trial.quantifier)
+            estimates = shared.predict_bags(fitted, data.test.X, bags)
+            failure = ""
+        except Exception as error:  # reported in the results, and the others go on
+            estimates = np.full((len(bags), len(data.classes)), np.nan)
+            failure = f"{type(error).__name__}: {error}"
+        scored = score_estimates(estimates, bags, unit.measures, data.classes).to_dict()
+        for label in trial.labels:
+            about = {
+                "dataset": data.name,
+                "seed": unit.seed,
+                "number": trial.method,
+                "method": trial.name,
+                "setting": trial.setting,
+                "selected_by": label,
+                "failure": failure,
+            }
+            parts.append({**{k: np.full(len(bags), v) for k, v in about.items()}, **scored})
+    return Frame({c: np.concatenate([part[c] for part in parts]) for c in parts[0]})
+
+
+def _trials(study: Study, m: int) -> list[Trial]:
+    method = study.methods[m]
+    labels = tuple(study.labels(method))
+    return [
+        Trial(m, s, method.name, configured(method.quantifier, setting), labels)
+        for s, setting in enumerate(method.settings())
+    ]
+
+
+def _units(study: Study, stage: str, trials: dict[str, list[Trial]]) -> list[Unit]:
+    protocol = study.selection if stage == "select" else study.protocol
+    units = []
+    for data in study.datasets:
+        for seed in study.seeds:
+            seeded = [replace(t, quantifier=_seeded(t.quantifier, seed)) for t in trials[data.name]]
+            groups: dict[Any, list[Trial]] = {}
+            for i, t in enumerate(seeded):
+                q = t.quantifier
+                key = q._pass_key() if isinstance(q, ScoreQuantifier) else None
+                groups.setdefault(i if key is None else key, []).append(t)
+            units += [
+                Unit(stage, data, seed, protocol, tuple(study.measures), tuple(group))
+                for group in groups.values()
+            ]
+    return units
+
+
+def _seeded(quantifier: Quantifier, seed: int) -> Quantifier:
+    if "random_state" not in quantifier.get_params(deep=False):
+        return quantifier
+    return configured(quantifier, {"random_state": seed})
