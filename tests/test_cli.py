@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 import headcount
 from headcount.cli import demo
 from headcount.cli.app import app
+from headcount.study import run
 
 runner = CliRunner()
 
@@ -15,16 +16,19 @@ def test_version():
     assert runner.invoke(app, ["version"]).stdout.strip() == f"headcount {headcount.__version__}"
 
 
-def test_demo_ends_in_a_leaderboard_of_every_method():
-    done = runner.invoke(app, ["demo", "--bags", "30"])
+def test_demo_ends_in_a_leaderboard_of_every_method(tmp_path):
+    done = runner.invoke(app, ["demo", "--bags", "30", "-o", str(tmp_path)])
     assert done.exit_code == 0, done.output
     for name in demo.methods(0):
         assert done.stdout.count(name) >= 2, name
     assert "Lower is better" in done.stdout
+    assert (tmp_path / "report.html").read_text().count("<svg") >= 6
 
 
-def test_demo_orders_methods_as_the_field_knows_them():
-    board = headcount.leaderboard(demo.compare("digits (10 classes)", 300, 0, lambda _: None))
+def test_demo_orders_methods_as_the_field_knows_them(tmp_path):
+    frame = run(demo.study(300, 0), tmp_path).frame
+    digits = frame.rows(frame["dataset"] == "digits (10 classes)")
+    board = headcount.leaderboard(headcount.Frame({c: digits[c] for c in ("method", "rae")}))
     rank = dict(zip(board["method"].tolist(), board["rank(rae)"].tolist(), strict=True))
     assert rank["SLD, BCTS"] < rank["CC"] < rank["MLPE"]
     assert rank["PACC"] < rank["PCC"]

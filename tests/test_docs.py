@@ -48,3 +48,8 @@ def test_every_command_is_mentioned():
     text = (ROOT / "README.md").read_text() + (ROOT / "CHANGELOG.md").read_text()
     assert "headcount demo" in text
     assert {c.callback.__name__ for c in app.registered_commands} == {"demo", "version"}
+    guide = (ROOT / "docs" / "guide.md").read_text()
+    for group in app.registered_groups:
+        for command in group.typer_instance.registered_commands:
+            name = command.name or command.callback.__name__
+            assert f"headcount {group.name} {name}" in guide, name

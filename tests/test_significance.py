@@ -106,3 +106,10 @@ def test_error_table_aligns_the_bags():
 def test_refusals(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_nemenyi_agrees_with_scikit_posthocs(rng):
+    posthocs = pytest.importorskip("scikit_posthocs")
+    errors = rng.random((12, 5)) + np.arange(5) * 0.15
+    theirs = posthocs.posthoc_nemenyi_friedman(errors).to_numpy()
+    np.testing.assert_allclose(sig.nemenyi(errors, list("abcde")).p, theirs, atol=1e-8)

@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 def track(items: Iterable[Item], what: str, total: int, show: bool) -> Iterator[Item]:
     """Yield the items, and draw a bar on standard error while they are worked on."""
-    if not show:
+    if not show or total == 0:
         yield from items
         return
     from rich.console import Console

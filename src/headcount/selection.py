@@ -28,6 +28,7 @@ from headcount.frame import Frame
 from headcount.kernels.random import as_seed
 from headcount.measures import Measure, measure
 from headcount.methods.base import MetaQuantifier, Quantifier, ScoreQuantifier, SharedPasses
+from headcount.progress import track
 from headcount.protocols import UniformPrevalence
 
 Floats = NDArray[np.float64]
@@ -45,6 +46,7 @@ class _Search(MetaQuantifier):
     refit: bool
     n_jobs: int | None
     random_state: Any
+    verbose: bool
 
     @abstractmethod
     def _candidates(self) -> list[dict[str, Any]]:
@@ -80,10 +82,11 @@ class _Search(MetaQuantifier):
         trials = [configured(base, setting) for setting in settings]
         folds = self._folds(X, array, pool, bags)
         jobs = [(f, group) for f in range(len(folds)) for group in _groups(trials)]
-        found = Parallel(n_jobs=self.n_jobs)(
+        outcomes_of = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(_score_group)([trials[i] for i in group], folds[f], self.measure_)
             for f, group in jobs
         )
+        found = list(track(outcomes_of, "settings", len(jobs), self.verbose))
         errors = np.full((len(folds), len(trials)), np.nan)
         reasons = [""] * len(trials)
         for (f, group), outcomes in zip(jobs, found, strict=True):
@@ -181,6 +184,8 @@ class GridSearch(_Search):
         Classifier settings handled at once; changes nothing in the result.
     random_state : int, generator or None, default 0
         Decides the split.
+    verbose : bool, default False
+        Whether to show a progress bar; changes nothing in the result.
 
     Attributes
     ----------
@@ -215,6 +220,7 @@ class GridSearch(_Search):
         refit: bool = True,
         n_jobs: int | None = None,
         random_state: Any = 0,
+        verbose: bool = False,
     ):
         self.quantifier = quantifier
         self.grid = grid
@@ -224,6 +230,7 @@ class GridSearch(_Search):
         self.refit = refit
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def _candidates(self) -> list[dict[str, Any]]:
         try:
@@ -242,7 +249,7 @@ class RandomSearch(_Search):
     distributions : mapping of parameter to values or scipy distribution
     n_iter : int, default 20
         Number of settings to try.
-    measure, protocol, validation, refit, n_jobs, random_state
+    measure, protocol, validation, refit, n_jobs, random_state, verbose
         As in `GridSearch`.
 
     Examples
@@ -267,6 +274,7 @@ class RandomSearch(_Search):
         refit: bool = True,
         n_jobs: int | None = None,
         random_state: Any = 0,
+        verbose: bool = False,
     ):
         self.quantifier = quantifier
         self.distributions = distributions
@@ -277,6 +285,7 @@ class RandomSearch(_Search):
         self.refit = refit
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def _candidates(self) -> list[dict[str, Any]]:
         check.whole("n_iter", self.n_iter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,11 +29,14 @@ def headcount() -> None:
 def demo(
     bags: Annotated[int, typer.Option(help="Bags drawn from each data set.", min=1)] = 2000,
     seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0, max=2**32 - 1)] = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(
+        "headcount-demo"
+    ),
 ) -> None:
     """Compare all methods on scikit-learn's digits and breast-cancer data, LeQua style."""
     from headcount.cli.demo import run
 
-    run(n_bags=bags, seed=seed)
+    run(n_bags=bags, seed=seed, folder=output)
 
 
 @app.command()

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from headcount.evaluation import evaluate_many, leaderboard
-from headcount.exceptions import HeadcountWarning
+from headcount.data import Dataset
+from headcount.evaluation import leaderboard
 from headcount.frame import Frame
 from headcount.methods import (
     ACC,
@@ -38,12 +36,15 @@ from headcount.methods import (
     Quantifier,
 )
 from headcount.protocols import UniformPrevalence
+from headcount.report.page import write_page
+from headcount.study import Study
+from headcount.study import run as run_study
 
-# name -> loader, size of a bag; both as small as scikit-learn's data allow
-DATASETS: dict[str, tuple[Callable[..., Any], int]] = {
-    "breast-cancer (2 classes)": (load_breast_cancer, 100),
-    "digits (10 classes)": (load_digits, 250),
+DATASETS: dict[str, Callable[..., Any]] = {
+    "breast-cancer (2 classes)": load_breast_cancer,
+    "digits (10 classes)": load_digits,
 }
+BAG_SIZE = 100
 
 
 def methods(seed: int) -> dict[str, Quantifier]:
@@ -74,39 +75,32 @@ def methods(seed: int) -> dict[str, Quantifier]:
     }
 
 
-def compare(name: str, n_bags: int, seed: int, tick: Callable[[str], None]) -> Frame:
-    """Evaluate every method on bags from one data set: half to train on, half as the pool."""
-    load, size = DATASETS[name]
-    X, y = load(return_X_y=True)
-    X, pool, y, y_pool = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
-    bags = UniformPrevalence(n_bags=n_bags, size=size, random_state=seed).draw(y_pool)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HeadcountWarning)  # the table shows what they warn of
-        return evaluate_many(methods(seed), X, y, pool, bags, ["ae", "rae"], progress=tick)
+def study(n_bags: int, seed: int) -> Study:
+    """Every method on every data set: half of the items to train on, half as the pool."""
+    datasets = [
+        Dataset.split(name, *load(return_X_y=True), test=0.5, random_state=seed)
+        for name, load in DATASETS.items()
+    ]
+    protocol = UniformPrevalence(n_bags=n_bags, size=BAG_SIZE)
+    return Study("Demonstration", datasets, methods(seed), protocol, seeds=[seed])
 
 
-def run(n_bags: int = 2000, seed: int = 0) -> None:
-    """Run the comparison with a progress bar and print a leaderboard for each data set."""
+def run(n_bags: int = 2000, seed: int = 0, folder: Path = Path("headcount-demo")) -> None:
+    """Run the comparison, print a leaderboard for each data set, and write the page."""
     console = Console()
     began = time.perf_counter()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    boards = {}
-    with Progress(*columns, console=console) as progress:
-        for name in DATASETS:
-            task = progress.add_task(name, total=len(methods(seed)))
-            result = compare(name, n_bags, seed, lambda _, task=task: progress.advance(task))  # type: ignore[misc]
-            boards[name] = leaderboard(result)
-    for name, board in boards.items():
-        console.print(_table(f"{name}: {n_bags:,} bags of {DATASETS[name][1]}", board))
+    results = run_study(study(n_bags, seed), folder, progress=True)
+    for name in results.datasets:
+        part = results.frame.rows(results.frame["dataset"] == name)
+        columns = {c: part[c] for c in ("method", "ae", "rae")}
+        title = f"{name}: {n_bags:,} bags of {BAG_SIZE}"
+        console.print(_table(title, leaderboard(Frame(columns))))
     console.print(
         f"{len(DATASETS) * n_bags:,} bags, {len(methods(seed))} methods, one classifier pass a "
         f"data set: {time.perf_counter() - began:.1f} s. Lower is better."
     )
+    write_page(results, folder / "report.html")
+    console.print(f"The page with tables, tests and figures: {folder / 'report.html'}")
 
 
 def _table(title: str, board: Frame) -> Table:

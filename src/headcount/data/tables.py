@@ -61,7 +61,7 @@ def table_dataset(
     features: Sequence[str] | None = None,
     where: Mapping[str, Any] | None = None,
     split: str | None = None,
-    parts: Mapping[str, Sequence[Any]] | None = None,
+    parts: Mapping[str, Any] | None = None,
     test: float = 0.5,
     validation: float = 0.2,
     min_df: int = 5,
@@ -129,7 +129,7 @@ def _numbers(frame: Frame, columns: list[str]) -> NDArray[np.float64]:
 
 
 def _by_column(
-    name: str, X: Any, y: NDArray[Any], split: NDArray[Any], parts: Mapping[str, Sequence[Any]]
+    name: str, X: Any, y: NDArray[Any], split: NDArray[Any], parts: Mapping[str, Any]
 ) -> Dataset:
     values = split.astype(str)
     found: dict[str, Part | None] = {}

@@ -32,11 +32,13 @@ def critical_difference(result: Nemenyi) -> Figure:
     half = -(-k // 2)
     groups = result.groups()
     top = 1.2 + 0.22 * len(groups)
-    figure = _figure(7.5, 0.8 + 0.28 * half + 0.16 * len(groups))
+    beside = 0.6 + 0.075 * max(len(name) for name in result.names)  # inches for a name
+    figure = _figure(4 + 2 * beside, 0.8 + 0.28 * half + 0.16 * len(groups))
     figure.set_layout_engine("none")
     axes = figure.add_axes((0.02, 0.02, 0.96, 0.96))
     axes.set_axis_off()
-    axes.set_xlim(-0.32 * k - 0.5, 1.32 * k + 1.5)
+    unit = (k + 0.2) / 4  # ranks an inch
+    axes.set_xlim(0.4 - beside * unit, k + 0.6 + beside * unit)
     axes.set_ylim(-top - 0.6 * half, 1.9)
     axes.plot([1, k], [0, 0], color="black", lw=1)
     for rank in range(1, k + 1):
@@ -53,7 +55,8 @@ def critical_difference(result: Nemenyi) -> Figure:
         axes.plot([rank, rank, edge], [0, y, y], color="black", lw=0.8)
         label = f"{result.names[j]}  {rank:.2f}" if left else f"{rank:.2f}  {result.names[j]}"
         side = "right" if left else "left"
-        axes.text(edge - 0.1 if left else edge + 0.1, y, label, ha=side, va="center", fontsize=9)
+        gap = 0.05 * unit if left else -0.05 * unit
+        axes.text(edge - gap, y, label, ha=side, va="center", fontsize=9)
     ordered = np.sort(result.ranks)
     for level, (i, j) in enumerate(groups):
         y = -0.35 - 0.22 * level
@@ -90,7 +93,7 @@ def error_by_shift(
         axes.set_yscale("log")
     axes.set_xlabel("shift from the training prevalence (AE)")
     axes.set_ylabel(measure)
-    _legend(axes, 1.12)
+    _legend(axes, 1.2)
     return figure
 
 
@@ -123,7 +126,7 @@ def bias_boxes(frame: Frame) -> Figure:
     """Box plots of the signed error (estimate minus truth) of each class, by method."""
     methods = _methods(frame)
     labels = [c.removeprefix("true:") for c in frame if c.startswith("true:")]
-    figure = _figure(max(5.0, 0.8 * len(methods) * len(labels) ** 0.5 + 2), 4.2)
+    figure = _figure(min(max(5.0, 0.5 * len(methods) * len(labels) ** 0.5 + 2), 12), 4.2)
     axes = figure.add_subplot()
     width = 0.8 / len(labels)
     for j, label in enumerate(labels):
@@ -150,7 +153,7 @@ def shift_ends(frame: Frame, measure: str, training: Training, *, share: float =
     """Mean error on the least and on the most shifted bags, side by side."""
     methods, shift = _methods(frame), _shift(frame, training)
     low, high = np.quantile(shift, [share, 1 - share])
-    figure = _figure(max(5.0, 0.9 * len(methods) + 2), 4.0)
+    figure = _figure(min(max(5.0, 0.6 * len(methods) + 2), 11), 4.0)
     axes = figure.add_subplot()
     ends = {f"least shifted {share:.0%}": shift <= low, f"most shifted {share:.0%}": shift >= high}
     for c, (name, part) in enumerate(ends.items()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -34,8 +35,8 @@ th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid var(
   white-space: nowrap; }
 th[scope=row], thead th:first-child { text-align: left; position: sticky; left: 0;
   background: light-dark(#fff, #16181c); }
-figure { margin: 1.2rem 0; } figcaption { font-size: .9rem; opacity: .8; }
-figure svg { max-width: 100%; height: auto; } figure svg text { fill: currentColor; }
+figure { margin: 1.2rem 0; overflow-x: auto; } figcaption { font-size: .9rem; opacity: .8; }
+figure svg { max-width: max(100%, 34rem); height: auto; } figure svg text { fill: currentColor; }
 pre { background: var(--soft); padding: .8rem; overflow-x: auto; font-size: .85rem; }
 .note { opacity: .8; font-size: .9rem; } .bad { color: light-dark(#b00020, #ff8a80); }
 .lead { font-size: 1.1rem; }
@@ -90,7 +91,8 @@ def frame_table(header: list[str], rows: list[list[str]]) -> str:
         + "</tr>"
         for row in rows
     )
-    return f"<div class=scroll><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div class=scroll>{table}</div>"
 
 
 def _head(results: Results) -> str:
@@ -158,7 +160,7 @@ def _measure(results: Results, measure: str) -> str:
         labels = next(iter(classes))
         parts += [
             drawn(
-                lambda label=label: figures.diagonal(frame, label),
+                partial(figures.diagonal, frame, label),
                 f"Estimated against true share of {label}.",
             )
             for label in labels

@@ -232,7 +232,7 @@ def _dataset(spec: DatasetSpec, home: Path) -> Dataset:
             features=spec.features,
             where=spec.where,
             split=spec.split,
-            parts=dict(spec.parts),
+            parts={str(part): value for part, value in spec.parts.items()},
             test=spec.test,
             validation=spec.validation,
             min_df=spec.min_df,

@@ -14,11 +14,11 @@ _STRING = re.compile(r""""(?:\\.|[^"\\])*"|'[^']*'|#.*$""")
 
 
 class Lines:
-    """Line numbers by key, for TOML as people write it.
+    r"""Line numbers by key, for TOML as people write it.
 
     Examples
     --------
-    >>> lines = Lines('name = "x"\\n[[methods]]\\nquantifier = "CC"\\n[[methods]]\\ngrid.C = [1]')
+    >>> lines = Lines('name = "x"\n[[methods]]\nquantifier = "CC"\n[[methods]]\ngrid.C = [1]')
     >>> lines.of(("name",)), lines.of(("methods", 1, "grid", "C")), lines.of(("methods", 0))
     (1, 5, 2)
     """

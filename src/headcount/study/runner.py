@@ -118,11 +118,12 @@ def _outcomes(
     paths = [home / "units" / f"{u.id(prints[u.dataset.name])}.parquet" for u in units]
     left = [i for i, path in enumerate(paths) if not path.is_file()]
     # Arrays are sent, not mapped: kernels are compiled for arrays that can be written to.
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
+    parallel = Parallel(
+        n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None, batch_size=1
+    )
     found = parallel(delayed(_numbered)(i, units[i]) for i in left) if left else iter(())
-    for i, frame in track(
-        found, f"{what} ({len(units) - len(left)} done before)", len(left), progress
-    ):
+    told = f"{what} ({len(units) - len(left)} done before)" if len(left) < len(units) else what
+    for i, frame in track(found, told, len(left), progress):
         write_parquet(paths[i], frame)
     return [read_parquet(path) for path in paths]
 
@@ -142,7 +143,7 @@ def _backend(dask: str | None) -> Iterator[None]:
     except ImportError:
         raise HeadcountError("--dask needs the extra: pip install 'headcount[dask]'.") from None
     try:
-        client = Client(dask, timeout=10)
+        client = Client(dask, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(f"no Dask scheduler answers at {dask!r}: {error}") from None
     with client, parallel_config(backend="dask", client=client):

@@ -18,6 +18,8 @@ from headcount.methods.base import Quantifier, ScoreQuantifier, SharedPasses
 from headcount.selection import configured
 from headcount.study.study import Study, digest, plain
 
+COLUMNS = ["dataset", "seed", "number", "method", "setting", "measure", "error", "failure"]
+
 
 @dataclass(frozen=True, eq=False)
 class Trial:
@@ -122,19 +124,7 @@ def _select(unit: Unit) -> Frame:
     protocol = replace(unit.protocol, random_state=unit.seed)
     bags = protocol.draw(held.y, classes=unit.dataset.classes)
     shared = SharedPasses([t.quantifier for t in unit.trials], *train)
-    rows: dict[str, list[Any]] = {
-        name: []
-        for name in (
-            "dataset",
-            "seed",
-            "number",
-            "method",
-            "setting",
-            "measure",
-            "error",
-            "failure",
-        )
-    }
+    rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for trial in unit.trials:
         errors, failure = dict.fromkeys(trial.labels, np.nan), ""
         try:
@@ -164,9 +154,12 @@ def _test(unit: Unit) -> Frame:
             estimates = shared.predict_bags(fitted, data.test.X, bags)
             failure = ""
         except Exception as error:  # reported in the results, and the others go on
-            estimates = np.full((len(bags), len(data.classes)), np.nan)
+            estimates, _ = aligned_truth(bags, data.classes)
             failure = f"{type(error).__name__}: {error}"
         scored = score_estimates(estimates, bags, unit.measures, data.classes).to_dict()
+        if failure:
+            unknown = [c for c in scored if c.startswith("estimate:") or c in unit.measures]
+            scored |= {c: np.full(len(bags), np.nan) for c in unknown}
         for label in trial.labels:
             about = {
                 "dataset": data.name,

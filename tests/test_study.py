@@ -1,0 +1,319 @@
+"""Studies: the same table however they are run, stopped or spread; faults are listed at once."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from typer.testing import CliRunner
+
+from headcount import ACC, CC, PACC, SLD, GridSearch, InputError, UniformPrevalence, measure
+from headcount.cli.app import app
+from headcount.data import Dataset
+from headcount.report.page import published, study_table
+from headcount.study import Method, Results, Study, example, load, run, status
+
+TOML = """
+name = "tiny"
+measures = ["ae", "rae"]
+seeds = [0, 1]
+[protocol]
+kind = "uniform"
+n_bags = 40
+size = 30
+[classifiers.lr]
+kind = "logistic"
+grid.C = [0.01, 1.0, 100.0]
+[[methods]]
+quantifier = "CC"
+classifier = "lr"
+[[methods]]
+quantifier = "PACC"
+classifier = "lr"
+[[methods]]
+quantifier = "SVMKLD"
+grid.C = [0.1, 10.0]
+[[datasets]]
+name = "iris"
+sklearn = "iris"
+[[datasets]]
+name = "wine"
+sklearn = "wine"
+"""
+FILES = ["results.parquet", "selection.parquet", "provenance.json"]
+
+
+def command(config, output, *words):
+    return [sys.executable, "-m", "headcount.cli", "study", "run", config, "-o", output, *words]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A study that ran through on one core, and its configuration."""
+    home = tmp_path_factory.mktemp("study")
+    (home / "tiny.toml").write_text(TOML)
+    run(load(home / "tiny.toml"), home / "one", n_jobs=1)
+    return home
+
+
+def contents(folder):
+    return [(Path(folder) / name).read_bytes() for name in FILES]
+
+
+def test_any_number_of_jobs_gives_the_same_bytes(whole):
+    run(load(whole / "tiny.toml"), whole / "two", n_jobs=2)
+    assert contents(whole / "two") == contents(whole / "one")
+
+
+def test_killed_at_three_moments_it_ends_with_the_same_bytes(whole):
+    output = whole / "killed"
+    total = len(list((whole / "one" / "units").iterdir()))
+    for share in (0.2, 0.5, 0.8):
+        with subprocess.Popen(
+            command(whole / "tiny.toml", output, "--jobs", "1"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as child:
+            while child.poll() is None:
+                if len(list(output.glob("units/*.parquet"))) >= share * total:
+                    os.killpg(child.pid, signal.SIGKILL)
+                    break
+                time.sleep(0.005)
+    (output / "units" / ".x.parquet.1.part").write_bytes(b"half written")
+    said = status(output)
+    assert said.finished or "Run it again" in str(said)
+    done = subprocess.run(
+        command(whole / "tiny.toml", output, "--jobs", "2"), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert contents(output) == contents(whole / "one")
+    assert not list(output.rglob("*.part"))
+    assert status(output).finished
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_gives_the_same_bytes(whole):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        run(load(whole / "tiny.toml"), whole / "dask", dask=cluster.scheduler_address)
+    assert contents(whole / "dask") == contents(whole / "one")
+
+
+def test_no_scheduler_is_a_sentence(whole):
+    with pytest.raises(InputError, match="no Dask scheduler answers"):
+        run(load(whole / "tiny.toml"), whole / "none", dask="tcp://127.0.0.1:9")
+
+
+def test_a_finished_study_is_only_read(whole, monkeypatch):
+    monkeypatch.setattr("headcount.study.runner.work", lambda unit: 1 / 0)
+    assert run(load(whole / "tiny.toml"), whole / "one", n_jobs=1).frame.n_rows > 0
+
+
+def test_results_are_what_a_search_by_hand_gives(whole):
+    data = load(whole / "tiny.toml").datasets[0]
+    bags = UniformPrevalence(n_bags=40, size=30, random_state=1).draw(data.validation.y)
+    grid = {"classifier__C": [0.01, 1.0, 100.0]}
+    base = PACC(LogisticRegression(max_iter=1000), random_state=1)
+    search = GridSearch(base, grid, measure="rae", refit=False)
+    search.fit(*data.train, pool=data.validation.X, bags=bags)
+    winner = base.set_params(**search.best_params_).fit(*data.labelled)
+    test = UniformPrevalence(n_bags=40, size=30, random_state=1).draw(data.test.y)
+    errors = measure("rae")(test.prevalence, winner.predict_bags(data.test.X, test), sizes=30)
+    frame = Results.read(whole / "one").by("rae", "iris")
+    mine = (frame["method"] == "PACC") & (frame["seed"] == 1)
+    np.testing.assert_allclose(frame["rae"][mine], errors, atol=1e-12)
+    assert len(np.unique(frame["bag"])) == 80
+
+
+def test_provenance_names_no_machine_or_path(whole):
+    text = (whole / "one" / "provenance.json").read_text()
+    assert str(whole) not in text
+    assert os.uname().nodename not in text
+    about = json.loads(text)
+    assert about["versions"]["headcount"]
+    assert about["datasets"]["wine"]["train"] == 53
+
+
+FITS = []
+
+
+class Counting(GaussianNB):
+    def fit(self, X, y):
+        FITS.append(len(y))
+        return super().fit(X, y)
+
+
+def test_each_classifier_is_fitted_once_for_all_methods(tmp_path):
+    FITS.clear()
+    data = Dataset.split("iris", *load_iris(return_X_y=True))
+    methods = {cls.__name__: cls(Counting()) for cls in (CC, ACC, PACC, SLD)}
+    run(Study("x", [data], methods, UniformPrevalence(n_bags=5, size=10)), tmp_path, n_jobs=1)
+    assert len(FITS) == 6  # on everything, and on five folds
+
+
+def test_a_method_that_fails_is_reported_and_the_rest_goes_on(tmp_path):
+    class Broken(CC):
+        def fit(self, X, y):
+            raise RuntimeError("no luck")
+
+        def _pass_key(self):
+            return None
+
+    data = Dataset.split("iris", *load_iris(return_X_y=True), validation=0.2)
+    methods = [
+        Method("CC", CC()),
+        Method("PACC", PACC()),
+        Method("broken", Broken()),
+        Method("half", CC(), {"cv": [5, -1], "calibrator": ["platt"]}),
+    ]
+    study = Study("x", [data], methods, UniformPrevalence(n_bags=5, size=10))
+    results = run(study, tmp_path, n_jobs=1)
+    assert any("broken on iris: RuntimeError: no luck" in line for line in results.failures())
+    assert any("trials of half failed" in line for line in results.failures())
+    assert study_table(results, "ae").methods == ["CC", "PACC", "half"]
+
+
+def test_every_fault_is_listed_at_once_with_its_line(tmp_path):
+    text = TOML.replace('measures = ["ae", "rae"]', 'measures = ["ae", "rea"]')
+    text = text.replace('quantifier = "CC"', 'quantifier = "CCC"')
+    text = text.replace("grid.C = [0.1, 10.0]", "grid.D = [0.1]\nparameters = { toll = 1 }")
+    text = text.replace('kind = "uniform"\nn_bags = 40', 'kind = "uniform"\nn_bag = 40')
+    text = text.replace("grid.C = [0.01", "grid.CC = [0.01")
+    text = text.replace('sklearn = "wine"', 'path = "nowhere.csv"\nlabel = "y"\ntext = "t"')
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        load(path)
+    said = str(caught.value)
+    lines = text.splitlines()
+    for words, where in (
+        ("unknown measure 'rea'. Did you mean 'rae'?", 'measures = ["ae", "rea"]'),
+        ("unknown quantifier 'CCC'", 'quantifier = "CCC"'),
+        ("unknown parameter of SVMKLD 'toll'", "parameters = { toll = 1 }"),
+        ("unknown setting of uniform 'n_bag'. Did you mean 'n_bags'?", "n_bag = 40"),
+        ("unknown parameter of LogisticRegression 'CC'", "grid.CC = [0.01, 1.0, 100.0]"),
+        ("there is no file", 'name = "wine"'),
+    ):
+        fault = next(line for line in said.splitlines() if words in line)
+        at = int(re.search(r"line (\d+)", fault)[1])
+        assert abs(at - (lines.index(where) + 1)) <= 1, fault
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[protocol]", "[protocl]", "protocl: unknown key 'protocl'. Did you mean 'protocol'?"),
+        ('kind = "uniform"', 'kind = "grid"\nn_points = 2001', "unknown setting of grid 'n_bags'"),
+        ('name = "wine"', 'name = "iris"', "datasets: 'iris' is there twice"),
+        ("seeds = [0, 1]", 'seeds = ["a"]', "line 4, seeds[0]: Input should be a valid integer"),
+        (
+            'classifier = "lr"',
+            'classifier = "rl"',
+            "unknown classifier 'rl'. Expected one of: 'lr'",
+        ),
+        ('kind = "logistic"', 'kind = "sklearn.svm.Nope"', "no classifier 'sklearn.svm.Nope'"),
+        ("size = 30", "size = 0", "size"),
+        ('sklearn = "iris"', "", "exactly one of path, tweets, sparse and sklearn"),
+        ("name = ", "name == ", "is no TOML"),
+        ('quantifier = "CC"', 'quantifier = "CC"\nonly = ["kld"]', "only='kld' is not among"),
+    ],
+)
+def test_faults(tmp_path, old, new, words):
+    path = tmp_path / "bad.toml"
+    path.write_text(TOML.replace(old, new))
+    with pytest.raises(InputError) as caught:
+        load(path)
+    assert words in str(caught.value)
+
+
+def test_an_impossible_grid_is_refused_before_any_work(tmp_path):
+    data = Dataset.split("wine", *load_wine(return_X_y=True))
+    from headcount import PrevalenceGrid
+
+    with pytest.raises(InputError, match="above max_bags"):
+        Study("x", [data], {"CC": CC()}, PrevalenceGrid(n_points=5001))
+
+
+def test_a_study_may_extend_another(tmp_path):
+    (tmp_path / "base.toml").write_text(TOML)
+    (tmp_path / "mine.toml").write_text('extends = "base.toml"\nname = "mine"\nseeds = [3]\n')
+    study = load(tmp_path / "mine.toml")
+    assert (study.name, study.seeds, len(study.methods)) == ("mine", [3], 3)
+
+
+def test_the_tweet_study_runs_on_any_table(tmp_path):
+    rng = np.random.default_rng(0)
+    words = {"negative": "bad awful poor", "neutral": "plain table chair", "positive": "good fine"}
+    rows = []
+    for label, own in words.items():
+        for _ in range(80):
+            text = " ".join(rng.choice((own + " it was the day").split(), 6))
+            rows.append(f"{label},{text}")
+    (tmp_path / "texts.csv").write_text("mood,text\n" + "\n".join(rows) + "\n")
+    (tmp_path / "mine.toml").write_text(
+        'extends = "tweets"\nname = "mine"\n[protocol]\nkind = "grid"\nn_points = 3\nrepeats = 2\n'
+        'size = 20\n[[datasets]]\nname = "SST"\npath = "texts.csv"\ntext = "text"\n'
+        'label = "mood"\n'
+    )
+    study = load(tmp_path / "mine.toml")
+    assert len(study.methods) == 15
+    assert {m.name for m in study.methods if "ae" in study.labels(m)} == {
+        *("CC", "ACC", "PCC", "PACC", "SLD", "HDy", "SVM(Q)", "SVM(KLD)", "SVM(NKLD)"),
+        *("SVM(AE)", "E(PACC)Ptr", "E(PACC)AE"),
+    }
+    few = [m for m in study.methods if m.name in ("CC", "SLD", "SVM(RAE)")]
+    small = Study("mine", study.datasets, few, study.protocol, published="tweets")
+    results = run(small, tmp_path / "out", n_jobs=1)
+    done = CliRunner().invoke(app, ["study", "report", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Beside the published results" in page
+    assert f"{study_table(results, 'rae').means[1, 0]:.3f} / 0.534" in page  # SLD on SST
+    assert "/ 3.804" in page  # SVM(RAE) on SST
+    assert page.count("<svg") >= 14
+    outside = set(re.findall(r"""(?:src|href)=["']?(https?:[^"' >]+)""", page))
+    assert all("w3.org" in link for link in outside)
+
+
+def test_published_tables_are_the_papers():
+    table = published("tweets", "rae")
+    row = table["dataset"].tolist().index("GASP")
+    assert (table["SLD"][row], table["CC"][row]) == (0.337, 2.850)
+    assert published("tweets", "kld") is None
+
+
+def test_commands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    assert runner.invoke(app, ["study", "new", "small"]).exit_code == 0
+    assert Path("small.toml").read_text() == example("small")
+    again = subprocess.run(
+        [sys.executable, "-m", "headcount.cli", "study", "new", "small"],
+        capture_output=True,
+        text=True,
+    )
+    assert again.returncode == 2
+    assert "exists" in again.stderr
+    Path("tiny.toml").write_text(TOML)
+    done = runner.invoke(app, ["study", "run", "tiny.toml", "-o", "out", "--jobs", "1"])
+    assert done.exit_code == 0, done.output
+    assert "average rank" in done.output
+    assert "finished" in runner.invoke(app, ["study", "status", "out"]).output
+    for kind, words in (("text", "method (ae)"), ("markdown", "|---|"), ("latex", r"\toprule")):
+        shown = runner.invoke(app, ["study", "report", "out", "--table", kind])
+        assert words in shown.output
+    assert isinstance(runner.invoke(app, ["study", "status", "."]).exception, InputError)
+    assert isinstance(runner.invoke(app, ["study", "report", "."]).exception, InputError)
