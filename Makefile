@@ -30,6 +30,7 @@ bench: .venv-peers/.installed
 	.venv-peers/bin/python benchmarks/core.py
 	.venv-peers/bin/python benchmarks/methods.py
 	.venv-peers/bin/python benchmarks/growth.py
+	.venv-peers/bin/python benchmarks/selection.py
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
