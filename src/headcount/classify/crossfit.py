@@ -20,6 +20,7 @@ from headcount.exceptions import InputError
 from headcount.kernels.random import as_seed
 
 Floats = NDArray[np.float64]
+PART = 200_000  # items scored at once
 Split = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -158,7 +159,21 @@ def score_kind(classifier: Any, n_classes: int) -> str:
 
 
 def score(classifier: Any, X: Any, classes: NDArray[Any], kind: str) -> Floats:
-    """Scores of items, a column a class: posteriors, decision values, or one-hot predictions."""
+    """Scores of items, a column a class: posteriors, decision values, or one-hot predictions.
+
+    Many items are scored in parts, so that a pool on disk never has to fit in memory.
+    """
+    n = _num_samples(X)
+    if n <= PART:
+        return _score(classifier, X, classes, kind)
+    scores = np.empty((n, len(classes)))
+    for start in range(0, n, PART):
+        part = _safe_indexing(X, slice(start, min(start + PART, n)))
+        scores[start : start + PART] = _score(classifier, part, classes, kind)
+    return scores
+
+
+def _score(classifier: Any, X: Any, classes: NDArray[Any], kind: str) -> Floats:
     if kind == "posterior":
         raw = np.asarray(classifier.predict_proba(X), dtype=np.float64)
     elif kind == "decision":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from headcount import _validation as check
+from headcount.bags import Bags
 from headcount.exceptions import InputError
 
 
@@ -125,6 +126,35 @@ class Dataset:
         X, y = self.train
         return Part(_safe_indexing(X, kept), y[kept]), Part(_safe_indexing(X, held), y[held])
 
+    def selection_data(self, protocol: Any, seed: int) -> tuple[Part, Any, Bags]:
+        """Labelled items to fit on, and the pool and bags to select settings on."""
+        train, held = self.held_out(random_state=seed)
+        bags = replace(protocol, random_state=seed).draw(held.y, classes=self.classes)
+        return train, held.X, bags
+
+    def test_data(self, protocol: Any, seed: int) -> tuple[Part, Any, Bags]:
+        """All labelled items, and the pool and bags to test on."""
+        bags = replace(protocol, random_state=seed).draw(self.test.y, classes=self.classes)
+        return self.labelled, self.test.X, bags
+
+    def faults(self, protocol: Any, selection: Any) -> list[str]:
+        """What keeps the protocols from drawing bags; `selection` is None where none is needed."""
+        found = _protocol_faults(self, protocol, "protocol", self.test.y)
+        if selection is not None:
+            pool = self.train if self.validation is None else self.validation
+            found += _protocol_faults(self, selection, "selection", pool.y)
+        return found
+
+    def about(self) -> dict[str, Any]:
+        """Sizes, classes and training prevalence, as plain data."""
+        return {
+            "train": len(self.train.y),
+            "validation": 0 if self.validation is None else len(self.validation.y),
+            "test": len(self.test.y),
+            "classes": [str(c) for c in self.classes.tolist()],
+            "prevalence": self.prevalence.tolist(),
+        }
+
     def fingerprint(self) -> str:
         """Hash of all items and labels."""
         digest = hashlib.sha256()
@@ -178,3 +208,25 @@ def _arrays(X: Any) -> list[NDArray[Any]]:
     if sparse.issparse(X):
         return [X.data, X.indices, X.indptr]
     return [np.asarray(X)]
+
+
+def _protocol_faults(data: Dataset, protocol: Any, what: str, y: Any) -> list[str]:
+    if not hasattr(protocol, "draw") or not hasattr(protocol, "count"):
+        return [f"{what}: {protocol!r} draws no bags at random."]
+    try:
+        n_bags = protocol.count(len(data.classes))
+        limit = getattr(protocol, "max_bags", n_bags)
+        missing = sorted(set(data.classes.tolist()) - set(np.unique(y).tolist()))
+    except InputError as error:
+        return [f"{what}: {error}"]
+    found = []
+    if n_bags > limit:
+        found.append(
+            f"{what}: {len(data.classes)} classes of {data.name!r} make {n_bags:,} bags, above "
+            f"max_bags={limit:,}; use kind 'uniform', or fewer points."
+        )
+    if missing and what == "protocol":
+        found.append(f"{what}: {data.name!r} has no test items of class {missing[0]!r}.")
+    if missing and what == "selection":
+        found.append(f"{what}: {data.name!r} has no item of class {missing[0]!r} to select on.")
+    return found

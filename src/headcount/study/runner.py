@@ -214,14 +214,6 @@ def _provenance(study: Study, prints: dict[str, str]) -> dict[str, Any]:
             **{name: version(name) for name in libraries},
         },
         "datasets": {
-            data.name: {
-                "hash": prints[data.name],
-                "train": len(data.train.y),
-                "validation": 0 if data.validation is None else len(data.validation.y),
-                "test": len(data.test.y),
-                "classes": [str(c) for c in data.classes.tolist()],
-                "prevalence": data.prevalence.tolist(),
-            }
-            for data in study.datasets
+            data.name: {"hash": prints[data.name], **data.about()} for data in study.datasets
         },
     }

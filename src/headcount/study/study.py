@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import ParameterGrid
 
-from headcount.data.dataset import Dataset
 from headcount.exceptions import InputError
 from headcount.measures import measures as parse_measures
 from headcount.methods.base import Quantifier, check_quantifier_type
@@ -53,6 +52,7 @@ class Study:
     ----------
     name : str
     datasets : list of Dataset
+        Or of other objects with the same methods, such as `headcount.lequa.TaskData`.
     methods : list of Method, or mapping of name to quantifier
     protocol : protocol
         Draws the test bags; its seed is replaced by those of the study.
@@ -68,6 +68,7 @@ class Study:
     Examples
     --------
     >>> from headcount import CC, SLD
+    >>> from headcount.data import Dataset
     >>> from sklearn.datasets import load_iris
     >>> data = Dataset.split("iris", *load_iris(return_X_y=True))
     >>> Study("small", [data], {"CC": CC(), "SLD": SLD()}).name
@@ -75,7 +76,7 @@ class Study:
     """
 
     name: str
-    datasets: Sequence[Dataset]
+    datasets: Sequence[Any]
     methods: Any
     protocol: Any = field(default_factory=lambda: UniformPrevalence(n_bags=1000, size=100))
     selection: Any = None
@@ -114,11 +115,9 @@ class Study:
                 found.append(f"measures: {each} is not a measure of single bags.")
         for method in self.methods:
             found += _method_faults(method, self.measures)
+        selection = self.selection if any(m.grid for m in self.methods) else None
         for data in self.datasets:
-            found += _protocol_faults(data, self.protocol, "protocol", data.test.y)
-            if any(m.grid for m in self.methods):
-                pool = data.train if data.validation is None else data.validation
-                found += _protocol_faults(data, self.selection, "selection", pool.y)
+            found += data.faults(self.protocol, selection)
         return found
 
     def labels(self, method: Method) -> list[str]:
@@ -189,25 +188,3 @@ def _method_faults(method: Method, measures: Sequence[str]) -> list[str]:
         return [f"{where}: the grid cannot be read: {error}"]
     wrong = [m for m in method.only if m not in measures]
     return [f"{where}: only={m!r} is not among the measures {list(measures)}." for m in wrong]
-
-
-def _protocol_faults(data: Dataset, protocol: Any, what: str, y: Any) -> list[str]:
-    if not hasattr(protocol, "draw") or not hasattr(protocol, "count"):
-        return [f"{what}: {protocol!r} draws no bags at random."]
-    try:
-        n_bags = protocol.count(len(data.classes))
-        limit = getattr(protocol, "max_bags", n_bags)
-        missing = sorted(set(data.classes.tolist()) - set(np.unique(y).tolist()))
-    except InputError as error:
-        return [f"{what}: {error}"]
-    found = []
-    if n_bags > limit:
-        found.append(
-            f"{what}: {len(data.classes)} classes of {data.name!r} make {n_bags:,} bags, above "
-            f"max_bags={limit:,}; use kind 'uniform', or fewer points."
-        )
-    if missing and what == "protocol":
-        found.append(f"{what}: {data.name!r} has no test items of class {missing[0]!r}.")
-    if missing and what == "selection":
-        found.append(f"{what}: {data.name!r} has no item of class {missing[0]!r} to select on.")
-    return found

@@ -10,7 +10,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from headcount import __version__
-from headcount.data.dataset import Dataset
 from headcount.evaluation import aligned_truth, score_estimates
 from headcount.frame import Frame
 from headcount.measures import measure
@@ -37,7 +36,7 @@ class Unit:
     """Trials of one data set and seed that share a classifier pass."""
 
     stage: str  # select or test
-    dataset: Dataset
+    dataset: Any
     seed: int
     protocol: Any
     measures: tuple[str, ...]
@@ -120,16 +119,14 @@ def work(unit: Unit) -> Frame:
 
 
 def _select(unit: Unit) -> Frame:
-    train, held = unit.dataset.held_out(random_state=unit.seed)
-    protocol = replace(unit.protocol, random_state=unit.seed)
-    bags = protocol.draw(held.y, classes=unit.dataset.classes)
+    train, pool, bags = unit.dataset.selection_data(unit.protocol, unit.seed)
     shared = SharedPasses([t.quantifier for t in unit.trials], *train)
     rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for trial in unit.trials:
         errors, failure = dict.fromkeys(trial.labels, np.nan), ""
         try:
             fitted = shared.fit(trial.quantifier)
-            estimates = shared.predict_bags(fitted, held.X, bags)
+            estimates = shared.predict_bags(fitted, pool, bags)
             truth, _ = aligned_truth(bags, fitted.classes_)
             for label in trial.labels:
                 errors[label] = float(measure(label)(truth, estimates, sizes=bags.sizes).mean())
@@ -144,14 +141,13 @@ def _select(unit: Unit) -> Frame:
 
 def _test(unit: Unit) -> Frame:
     data = unit.dataset
-    protocol = replace(unit.protocol, random_state=unit.seed)
-    bags = protocol.draw(data.test.y, classes=data.classes)
-    shared = SharedPasses([t.quantifier for t in unit.trials], *data.labelled)
+    labelled, pool, bags = data.test_data(unit.protocol, unit.seed)
+    shared = SharedPasses([t.quantifier for t in unit.trials], *labelled)
     parts = []
     for trial in unit.trials:
         try:
             fitted = shared.fit(trial.quantifier)
-            estimates = shared.predict_bags(fitted, data.test.X, bags)
+            estimates = shared.predict_bags(fitted, pool, bags)
             failure = ""
         except Exception as error:  # reported in the results, and the others go on
             estimates, _ = aligned_truth(bags, data.classes)
