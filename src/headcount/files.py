@@ -32,6 +32,11 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 
+def read_json(path: Path) -> Any:
+    """Read JSON; None if there is no such file."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
 def write_parquet(path: Path, frame: Frame) -> None:
     """Write a frame as Parquet, the same bytes for the same frame."""
     import pyarrow.parquet as pq

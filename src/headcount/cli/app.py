@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headcount.cli import study
+from headcount.cli import lequa, study
 
 app = typer.Typer(
     help="Not which, but how many: class shares of unlabelled data.",
@@ -18,6 +18,7 @@ app = typer.Typer(
 
 
 app.add_typer(study.app, name="study")
+app.add_typer(lequa.app, name="lequa")
 
 
 @app.callback()

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from headcount import __version__
+from headcount.bags import Bags
 from headcount.evaluation import aligned_truth, score_estimates
 from headcount.frame import Frame
 from headcount.measures import measure
@@ -150,12 +152,9 @@ def _test(unit: Unit) -> Frame:
             estimates = shared.predict_bags(fitted, pool, bags)
             failure = ""
         except Exception as error:  # reported in the results, and the others go on
-            estimates, _ = aligned_truth(bags, data.classes)
+            estimates = np.full((len(bags), len(data.classes)), np.nan)
             failure = f"{type(error).__name__}: {error}"
-        scored = score_estimates(estimates, bags, unit.measures, data.classes).to_dict()
-        if failure:
-            unknown = [c for c in scored if c.startswith("estimate:") or c in unit.measures]
-            scored |= {c: np.full(len(bags), np.nan) for c in unknown}
+        scored = _scored(estimates, bags, unit)
         for label in trial.labels:
             about = {
                 "dataset": data.name,
@@ -168,6 +167,21 @@ def _test(unit: Unit) -> Frame:
             }
             parts.append({**{k: np.full(len(bags), v) for k, v in about.items()}, **scored})
     return Frame({c: np.concatenate([part[c] for part in parts]) for c in parts[0]})
+
+
+def _scored(estimates: NDArray[np.float64], bags: Bags, unit: Unit) -> dict[str, Any]:
+    """Columns of truth, estimates and errors; NaN for what failed, or has no known truth."""
+    classes = unit.dataset.classes
+    if bags.prevalence is not None and np.isfinite(estimates).all():
+        return score_estimates(estimates, bags, unit.measures, classes).to_dict()
+    unknown = np.full(len(bags), np.nan)
+    truth = np.full(estimates.shape, np.nan)
+    if bags.prevalence is not None:
+        truth, _ = aligned_truth(bags, classes)
+    columns: dict[str, Any] = {"bag": bags.ids, "size": bags.sizes}
+    columns |= {f"true:{c}": truth[:, j] for j, c in enumerate(classes.tolist())}
+    columns |= {f"estimate:{c}": estimates[:, j] for j, c in enumerate(classes.tolist())}
+    return columns | dict.fromkeys(unit.measures, unknown)
 
 
 def _trials(study: Study, m: int) -> list[Trial]:

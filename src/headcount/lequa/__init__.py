@@ -1,0 +1,23 @@
+"""The LeQua lab: read, build, check, score and solve quantification shared tasks."""
+
+from headcount.lequa.build import build_lab
+from headcount.lequa.corpus import make_corpus
+from headcount.lequa.runs import check_run, read_run, write_run
+from headcount.lequa.score import score_runs
+from headcount.lequa.solve import TaskData, baselines, solve
+from headcount.lequa.task import Samples, Task, open_task
+
+__all__ = [
+    "Samples",
+    "Task",
+    "TaskData",
+    "baselines",
+    "build_lab",
+    "check_run",
+    "make_corpus",
+    "open_task",
+    "read_run",
+    "score_runs",
+    "solve",
+    "write_run",
+]

@@ -1,0 +1,417 @@
+"""The official layout of LeQua, in folders and zip files, to and from the compact form."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.exceptions import InputError
+from headcount.files import read_json, write_json, write_text, write_whole
+from headcount.lequa.runs import read_run, write_run
+from headcount.lequa.task import Task, save_array, write_items, write_task
+from headcount.lequa.tasks import SPECS
+
+PARTS = {"train": "training_data.txt", "dev": "dev_samples/", "test": "test_samples/"}
+csv.field_size_limit(1 << 30)
+
+
+class _Files:
+    """Files of a task by their name below ``public``, wherever they are."""
+
+    def __init__(self, path: Path):
+        self.where: dict[str, tuple[Path, str | None]] = {}
+        self.sizes: dict[str, tuple[int, int]] = {}
+        self.zips: dict[Path, zipfile.ZipFile] = {}
+        self.name = path.name
+        if path.is_file():
+            self._zips(_siblings(path))
+        elif any(path.glob("*.zip")) and not (path / "public").is_dir():
+            self._zips(sorted(path.glob("*.zip")))
+        else:
+            self._folder(path)
+        if not self.where:
+            raise InputError(
+                f"{str(path)!r} is no LeQua task: it holds neither task.json nor public/ nor "
+                "<task>.train_dev.zip."
+            )
+
+    def _folder(self, path: Path) -> None:
+        root = path
+        inner = [p for p in path.glob("*/public") if p.is_dir()]
+        if (path / "public").is_dir():
+            root = path / "public"
+        elif len(inner) == 1:
+            root, self.name = inner[0], inner[0].parent.name
+        elif path.name == "public":
+            self.name = path.parent.name
+        for base, folders, names in os.walk(root):
+            folders[:] = [f for f in folders if not f.startswith(".")]
+            for name in names:
+                file = Path(base) / name
+                if name.endswith(".txt"):
+                    key = file.relative_to(root).as_posix()
+                    stat = file.stat()
+                    self.where[key] = (file, None)
+                    self.sizes[key] = (stat.st_size, stat.st_mtime_ns)
+
+    def _zips(self, paths: list[Path]) -> None:
+        for path in paths:
+            try:
+                archive = zipfile.ZipFile(path)
+            except zipfile.BadZipFile:
+                raise InputError(f"{path.name!r} is not a zip file, or cut short.") from None
+            self.zips[path] = archive
+            for info in archive.infolist():
+                found = re.match(r"(?:(\w+)/)?public/(.+\.txt)$", info.filename)
+                if found:
+                    self.name = found[1] or path.name.split(".")[0]
+                    self.where[found[2]] = (path, info.filename)
+                    self.sizes[found[2]] = (info.file_size, info.CRC)
+
+    def read(self, key: str) -> bytes:
+        path, member = self.where[key]
+        return path.read_bytes() if member is None else self.zips[path].read(member)
+
+    def samples(self, folder: str) -> list[str]:
+        """Files of a folder of samples, in order of their ids."""
+        found = [k for k in self.where if k.startswith(folder) and k.count("/") == 1]
+        ids = sorted(int(Path(k).stem) for k in found if Path(k).stem.isdigit())
+        if ids != list(range(len(ids))):
+            gap = next(i for i, n in enumerate(ids) if i != n)
+            raise InputError(f"{folder}{gap}.txt is missing: ids must run from 0 without gaps.")
+        return [f"{folder}{i}.txt" for i in ids]
+
+    def stamp(self, prefix: str) -> str:
+        """Hash of the names, sizes and times of a part's files."""
+        files = sorted((k, *v) for k, v in self.sizes.items() if k.startswith(prefix))
+        return hashlib.sha256(repr(files).encode()).hexdigest()
+
+
+def compacted(path: Path) -> Path:
+    """Folder with the compact form of an official task, made or renewed if need be."""
+    files = _Files(path)
+    home = (path if path.is_dir() else path.parent) / f".headcount-{files.name}"
+    known = read_json(home / "stamps.json") or {}
+    with ExitStack() as stack:
+        for archive in files.zips.values():
+            stack.enter_context(archive)
+        classes = _classes(files)
+        stamps = {part: files.stamp(prefix) for part, prefix in PARTS.items()}
+        stamps["train"] += files.stamp("training_samples/")
+        text = _is_text(files)
+        for part in PARTS:
+            if known.get(part) == stamps[part]:
+                continue
+            known.pop(part, None)
+            write_json(home / "stamps.json", known)
+            _convert(files, home, part, text)
+            known[part] = stamps[part]
+            write_json(home / "stamps.json", known)
+        _prevalences(files, home, len(classes))
+        spec = SPECS.get(files.name)
+        indptr = home / "dev.indptr.npy"
+        size = int(np.diff(np.load(indptr))[0]) if indptr.is_file() else spec.size if spec else 0
+        columns = 0 if text else len(_header(files)) - 1
+        write_task(
+            home,
+            name=files.name,
+            form="text" if text else "vector",
+            size=size,
+            classes=classes,
+            columns=columns,
+            ordinal=bool(spec and spec.ordinal),
+        )
+    return home
+
+
+def write_official(task: Task, folder: Path) -> None:
+    """Write a task in the official layout, below ``public``; the gold is not part of it."""
+    public = folder / "public"
+    lines = _item_lines(task, "train", task.train.y)
+    names = ["text"] if task.form == "text" else [str(i) for i in range(task.columns)]
+    header = ",".join(names)
+    _write_bytes(public / "training_data.txt", f"label,{header}\n".encode() + b"".join(lines))
+    rows = "\n".join(f"{label} {code}" for code, label in enumerate(task.classes))
+    write_text(public / "label_map.txt", rows + "\n")
+    for split in ("dev", "test"):
+        samples = task.dev if split == "dev" else task.test
+        if samples is None:
+            continue
+        lines = _item_lines(task, split)
+        home = public / f"{split}_samples"
+        home.mkdir(parents=True, exist_ok=True)
+        for i, items in enumerate(samples.bags):
+            body = b"".join([lines[j] for j in items.tolist()])
+            (home / f"{i}.txt").write_bytes(f"{header}\n".encode() + body)
+        flat = np.full((len(samples.bags), task.n_classes), 1 / task.n_classes)
+        write_run(public / f"dummy_{split}_predictions.txt", flat)
+    truth = task.truth("dev")
+    if truth is not None:
+        write_run(public / "dev_prevalences.txt", truth)
+
+
+def zip_task(folder: Path, name: str, gold: Path | None) -> list[Path]:
+    """Zip files as the lab ships them: training and dev, test, gold; the same bytes each time."""
+    public = folder / "public"
+    tests = ("test_samples", "dummy_test_predictions.txt")
+    parts: dict[str, list[Path]] = {"train_dev": [], "test": []}
+    for path in sorted(public.rglob("*.txt")):
+        first = path.relative_to(public).parts[0]
+        parts["test" if first in tests else "train_dev"].append(path)
+    made = []
+    for part, paths in parts.items():
+        members = {f"{name}/public/{p.relative_to(public).as_posix()}": p for p in paths}
+        made.append(_zip(folder.parent / f"{name}.{part}.zip", members))
+    if gold is not None:
+        members = {f"{name}/public/test_prevalences.txt": gold}
+        made.append(_zip(gold.parent / f"{name}.test_prevalences.zip", members))
+    return made
+
+
+def _zip(path: Path, members: dict[str, Path]) -> Path:
+    def write(beside: Path) -> None:
+        with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            for name, file in members.items():
+                info = zipfile.ZipInfo(name)  # no time of day: the same bytes each time
+                info.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(info, file.read_bytes(), compresslevel=1)
+
+    write_whole(path, write)
+    return path
+
+
+def _siblings(path: Path) -> list[Path]:
+    """Zip files of the same task in the same folder."""
+    name = path.name.split(".")[0]
+    return sorted(p for p in path.parent.glob(f"{name}.*.zip"))
+
+
+def _classes(files: _Files) -> list[str]:
+    if "label_map.txt" not in files.where:
+        raise InputError(f"{files.name} has no label_map.txt.")
+    found: dict[int, str] = {}
+    for number, line in enumerate(files.read("label_map.txt").decode().splitlines(), 1):
+        if not line.strip():
+            continue
+        name, _, code = line.strip().replace("\t", " ").rpartition(" ")
+        if not code.isdigit() or not name:
+            raise InputError(f"label_map.txt, line {number}: expected 'name code', got {line!r}.")
+        found[int(code)] = name.strip()
+    if sorted(found) != list(range(len(found))):
+        raise InputError(f"label_map.txt: codes must run from 0, got {sorted(found)}.")
+    return [found[i] for i in range(len(found))]
+
+
+def _header(files: _Files) -> list[str]:
+    """Column names of the training data."""
+    key = "training_data.txt"
+    if key not in files.where:
+        labelled = files.samples("training_samples/")
+        if not labelled:
+            raise InputError(f"{files.name} has no training_data.txt.")
+        key = labelled[0]
+    path, member = files.where[key]
+    if member is None:
+        with path.open("rb") as file:
+            line = file.readline(1 << 20)
+    else:
+        with files.zips[path].open(member) as packed:
+            line = packed.readline(1 << 20)
+    return [cell.strip() for cell in line.decode().split(",")]
+
+
+def _is_text(files: _Files) -> bool:
+    return _header(files)[1:] == ["text"]
+
+
+def _convert(files: _Files, home: Path, part: str, text: bool) -> None:
+    """One part of the task into the compact form."""
+    home.mkdir(parents=True, exist_ok=True)
+    if part == "train":
+        keys = ["training_data.txt"] if "training_data.txt" in files.where else []
+        keys += files.samples("training_samples/")
+    else:
+        keys = files.samples(PARTS[part])
+    if not keys:
+        for stale in home.glob(f"{part}.*"):
+            stale.unlink()
+        return
+    reader: Any = _TextReader() if text else _VectorReader(len(_header(files)) - 1)
+    labels = reader.read(files, keys, home / f"{part}.f32", labelled=part == "train")
+    if isinstance(reader, _TextReader):
+        write_items(home, part, np.array(reader.kept, dtype=object))
+    if part == "train":
+        save_array(home / "train.y.npy", np.asarray(labels, dtype=np.int64))
+        return
+    save_array(home / f"{part}.indptr.npy", np.asarray(reader.indptr, dtype=np.int64))
+    save_array(home / f"{part}.indices.npy", np.asarray(reader.indices, dtype=np.int32))
+
+
+class _Reader:
+    """Reads sample files one after the other and keeps each distinct item once."""
+
+    def __init__(self) -> None:
+        self.seen: dict[bytes, int] = {}
+        self.indices: list[int] = []
+        self.indptr: list[int] = [0]
+        self.n_items = 0
+
+    def _known(self, raw: bytes, labelled: bool) -> int | None:
+        """Number of an item that was met before; labelled items are never joined."""
+        if labelled:
+            return None
+        return self.seen.setdefault(hashlib.blake2b(raw, digest_size=16).digest(), self.n_items)
+
+
+class _VectorReader(_Reader):
+    def __init__(self, columns: int):
+        super().__init__()
+        self.columns = columns
+
+    def read(self, files: _Files, keys: list[str], path: Path, *, labelled: bool) -> list[int]:
+        """Append the distinct rows of all files to `path`; give the labels."""
+        from headcount.kernels.compiled.numbers import POWERS, parse_row
+
+        labels: list[int] = []
+        width = self.columns + labelled
+        beside = path.with_name(f".{path.name}.part")
+        with beside.open("wb") as out:
+            for key in keys:
+                data = files.read(key)
+                if labelled or key == keys[0]:
+                    _check_header(data, key, self.columns, labelled)
+                buffer = np.frombuffer(data, dtype=np.uint8)
+                fresh: list[NDArray[np.float32]] = []
+                for start, stop, number in _line_ranges(data):
+                    known = self._known(data[start:stop], labelled)
+                    if known is not None and known < self.n_items:
+                        self.indices.append(known)
+                        continue
+                    row = np.empty(width, dtype=np.float32)
+                    wrong = parse_row(buffer, start, stop, row, POWERS)
+                    if wrong >= 0:
+                        raise InputError(
+                            f"{key}, line {number}: {width} numbers are expected; cannot read "
+                            f"{data[wrong : wrong + 20].decode(errors='replace')!r}."
+                        )
+                    if labelled:
+                        labels.append(int(row[0]))
+                        row = row[1:]
+                    fresh.append(row)
+                    self.indices.append(self.n_items)
+                    self.n_items += 1
+                if fresh:
+                    out.write(np.stack(fresh).astype("<f4").tobytes())
+                self.indptr.append(len(self.indices))
+        os.replace(beside, path)
+        return labels
+
+
+class _TextReader(_Reader):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[str] = []
+
+    def read(self, files: _Files, keys: list[str], path: Path, *, labelled: bool) -> list[int]:  # noqa: ARG002
+        """Keep the distinct texts of all files; give the labels."""
+        labels: list[int] = []
+        expected = ["label", "text"] if labelled else ["text"]
+        for key in keys:
+            rows = csv.reader(io.StringIO(files.read(key).decode("utf-8"), newline=""))
+            header = [cell.strip() for cell in next(rows, [])]
+            if header != expected:
+                raise InputError(f"{key}: the header must be {','.join(expected)!r}, got {header}.")
+            for row in rows:
+                if len(row) != len(expected):
+                    raise InputError(
+                        f"{key}, line {rows.line_num}: {len(row)} cells, not {len(expected)}."
+                    )
+                known = self._known(row[-1].encode(), labelled)
+                if known is not None and known < self.n_items:
+                    self.indices.append(known)
+                    continue
+                if labelled:
+                    labels.append(int(row[0]))
+                self.kept.append(row[-1])
+                self.indices.append(self.n_items)
+                self.n_items += 1
+            self.indptr.append(len(self.indices))
+        return labels
+
+
+def _line_ranges(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Start, end and number of each line after the header, empty ones left out."""
+    start = data.find(b"\n") + 1
+    number = 1
+    while 0 < start < len(data):
+        number += 1
+        stop = data.find(b"\n", start)
+        stop = len(data) if stop < 0 else stop
+        end = stop - 1 if data[stop - 1 : stop] == b"\r" else stop
+        if end > start:
+            yield start, end, number
+        start = stop + 1
+
+
+def _check_header(data: bytes, key: str, columns: int, labelled: bool) -> None:
+    header = [c.strip() for c in data[: data.find(b"\n")].decode(errors="replace").split(",")]
+    expected = (["label"] if labelled else []) + [str(i) for i in range(columns)]
+    if header != expected:
+        raise InputError(
+            f"{key}: the header must be {','.join(expected)[:30]}..., got "
+            f"{','.join(header)[:30]!r}."
+        )
+
+
+def _prevalences(files: _Files, home: Path, n_classes: int) -> None:
+    """Copy the true prevalences that are public, checked."""
+    for split in ("dev", "test"):
+        key, path = f"{split}_prevalences.txt", home / f"{split}_prevalences.txt"
+        if key not in files.where:
+            path.unlink(missing_ok=True)
+            continue
+        data = files.read(key)
+        if not path.is_file() or path.read_bytes() != data:
+            _write_bytes(path, data)
+            read_run(path, n_classes)
+
+
+def _item_lines(task: Task, split: str, labels: Any = None) -> list[bytes]:
+    """One line of text for each item of a split: each is formatted once, however often drawn."""
+    X = task.train.X if split == "train" else task.samples(split).X
+    if task.form == "text":
+        lines = []
+        for text in X.tolist():
+            quoted = '"' + text.replace('"', '""') + '"'
+            lines.append(f"{quoted}\n".encode())
+    else:
+        lines = _number_lines(np.asarray(X))
+    if labels is None:
+        return lines
+    return [f"{y},".encode() + line for y, line in zip(labels.tolist(), lines, strict=True)]
+
+
+def _number_lines(X: NDArray[np.float32]) -> list[bytes]:
+    """Numbers with as many digits as tell them from their neighbours, so that they read back."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow
+
+    table = pa.table({str(j): np.ascontiguousarray(X[:, j]) for j in range(X.shape[1])})
+    out = io.BytesIO()
+    arrow.write_csv(table, out, arrow.WriteOptions(include_header=False))
+    return out.getvalue().splitlines(keepends=True)
+
+
+def _write_bytes(path: Path, data: bytes) -> None:
+    write_whole(path, lambda beside: beside.write_bytes(data))

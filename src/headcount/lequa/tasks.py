@@ -1,0 +1,46 @@
+"""The tasks of LeQua 2022 and 2024: sizes, measures and official names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headcount.exceptions import choose
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Sizes and rules of an official task."""
+
+    name: str
+    year: int
+    n_classes: int
+    form: str  # vector or text
+    size: int  # items a sample
+    n_dev: int = 1000
+    n_test: int = 5000
+    ordinal: bool = False
+
+    @property
+    def measures(self) -> tuple[str, str]:
+        """The ranking measure, then the other one."""
+        return ("nmd", "macro-nmd") if self.ordinal else ("rae", "ae")
+
+
+SPECS = {
+    spec.name: spec
+    for spec in (
+        Spec("T1A", 2022, 2, "vector", 250),
+        Spec("T1B", 2022, 28, "vector", 1000),
+        Spec("T2A", 2022, 2, "text", 250),
+        Spec("T2B", 2022, 28, "text", 1000),
+        Spec("T1", 2024, 2, "vector", 250),
+        Spec("T2", 2024, 28, "vector", 1000),
+        Spec("T3", 2024, 5, "vector", 200, ordinal=True),
+        Spec("T4", 2024, 2, "vector", 250),
+    )
+}
+
+
+def spec_of(name: str) -> Spec:
+    """Official task by name."""
+    return SPECS[choose("task", name, SPECS)]
