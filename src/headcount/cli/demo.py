@@ -16,7 +16,11 @@ from sklearn.preprocessing import StandardScaler
 
 from headcount.data import Dataset
 from headcount.evaluation import leaderboard
+from headcount.files import write_text
 from headcount.frame import Frame
+from headcount.lequa import baselines, build_lab, make_corpus, open_task
+from headcount.lequa.build import SENTIMENT, Recipe
+from headcount.lequa.score import Scores
 from headcount.methods import (
     ACC,
     CC,
@@ -36,7 +40,7 @@ from headcount.methods import (
     Quantifier,
 )
 from headcount.protocols import UniformPrevalence
-from headcount.report.page import write_page
+from headcount.report.page import page, write_page
 from headcount.study import Study
 from headcount.study import run as run_study
 
@@ -100,7 +104,49 @@ def run(n_bags: int = 2000, seed: int = 0, folder: Path = Path("headcount-demo")
         f"data set: {time.perf_counter() - began:.1f} s. Lower is better."
     )
     write_page(results, folder / "report.html")
-    console.print(f"The page with tables, tests and figures: {folder / 'report.html'}")
+    boards = lab(folder, seed, console)
+    write_text(folder / "index.html", _index(boards))
+    console.print(f"\nAll of it on one page: {folder / 'index.html'}")
+
+
+def lab(folder: Path, seed: int, console: Console) -> dict[str, Scores]:
+    """Build a small LeQua from made-up reviews, and run the baselines and systems on it."""
+    corpus = make_corpus(12_000, random_state=seed)
+    sizes: dict[str, Any] = {"n_dev": 60, "n_test": 200, "helpful": "helpful", "seed": seed}
+    recipes = [
+        Recipe(label="stars", labels=SENTIMENT, n_train=1500, dimensions=100, **sizes),
+        Recipe(label="category", n_train=2500, forms=("vector",), dimensions=100, **sizes),
+    ]
+    boards: dict[str, Scores] = {}
+    for recipe in recipes:
+        for place in build_lab(corpus, folder / "lab", recipe):
+            task = open_task(place)
+            scores = baselines(task, folder / task.name, n_jobs=-1, progress=True)
+            if scores is not None:
+                boards[task.name] = scores
+                console.print(f"\n[bold]{task.name}[/bold] {task!r}\n{scores}")
+    return boards
+
+
+def _index(boards: dict[str, Scores]) -> str:
+    about = {
+        "T1A": "two sentiments, vectors",
+        "T2A": "two sentiments, the same reviews as texts",
+        "T1B": "sixteen categories, vectors",
+    }
+    parts = [
+        "<h1>Headcount: a small LeQua lab</h1><p>How often does each class occur in samples of "
+        "unlabelled reviews? Every sample has other shares of classes. The reviews are made up by "
+        "rule; the methods are the lab's baselines and its participants' systems.</p>"
+    ]
+    for name, scores in boards.items():
+        parts.append(f"<h2>{name}: {about[name]}</h2>{scores.board()}")
+        parts.append(f"<p><a href='{name}/results.html'>Tests and diagram of {name}</a></p>")
+    parts.append(
+        "<h2>Twenty methods</h2><p><a href='report.html'>All methods on scikit-learn's data</a>: "
+        "tables, tests and figures.</p>"
+    )
+    return page("Headcount: a small LeQua lab", "\n".join(parts))
 
 
 def _table(title: str, board: Frame) -> Table:

@@ -135,7 +135,7 @@ def build_lab(
 def _kept(corpus: Frame, recipe: Recipe) -> tuple[NDArray[Any], list[str], NDArray[np.int64]]:
     """Texts, names of the classes and codes, after the filters."""
     texts = corpus[recipe.text]
-    labels = corpus[recipe.label].astype(str)
+    labels = _names(corpus[recipe.label])
     keep = np.array([isinstance(t, str) and len(t) >= recipe.min_length for t in texts.tolist()])
     if not keep.any():
         raise InputError(
@@ -148,13 +148,20 @@ def _kept(corpus: Frame, recipe: Recipe) -> tuple[NDArray[Any], list[str], NDArr
         keep &= np.isin(labels, list(recipe.labels))
         mapped = np.array([recipe.labels.get(v, "") for v in labels.tolist()])
     else:
-        keep &= ~np.isin(labels, ["", "None", "nan"])
+        keep &= labels != ""
         mapped = labels
     classes = sorted(set(mapped[keep].tolist()))
     if len(classes) < 2:
         raise InputError(f"after the filters there are not two classes left, only {classes}.")
     codes = np.searchsorted(classes, mapped[keep])
     return texts[keep], classes, np.asarray(codes, dtype=np.int64)
+
+
+def _names(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as texts; whole numbers without a point, missing ones empty."""
+    if labels.dtype.kind == "f":
+        return np.array(["" if np.isnan(v) else f"{v:g}" for v in labels.tolist()])
+    return np.array(["" if v is None else str(v) for v in labels.tolist()])
 
 
 def _split(

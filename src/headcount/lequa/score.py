@@ -120,16 +120,27 @@ class Scores:
         names = list(errors)
         return wilcoxon_holm(np.column_stack([errors[n] for n in names]), names)
 
+    def board(self) -> str:
+        """The table as HTML."""
+        header, rows = self.rows()
+        table = self.table()
+        bold = {
+            (i, 2 + 2 * m)
+            for m, name in enumerate(self.errors)
+            for i in range(len(rows))
+            if table[f"mark({name})"][i] == "best"
+        }
+        note = (
+            "<p class=note>Mean and standard deviation over samples. Bold: the best; ‡ not "
+            "significantly different from it (paired t-test, p ≥ 0.05), † 0.001 &lt; p &lt; 0.05."
+            "</p>"
+        )
+        swapped = [[row[1], row[0], *row[2:]] for row in rows]
+        return note + frame_table(["run", "rank", *header[2:]], swapped, bold)
+
     def to_html(self, title: str, more: str = "") -> str:
         """A page with the table, the critical-difference diagram and the pairwise tests."""
-        header, rows = self.rows("{} (best)")
-        parts = [
-            f"<h1>{title}</h1><p class=note>Mean and standard deviation over samples; ‡ not "
-            "significantly different from the best (paired t-test, p ≥ 0.05), † 0.001 &lt; p &lt; "
-            "0.05.</p>",
-            frame_table(["", *header[1:]], rows),
-            more,
-        ]
+        parts = [f"<h1>{title}</h1>", self.board(), more]
         first = next(iter(self.errors))
         values = self.errors[first]
         if len(values) > 1 and len(next(iter(values.values()))) >= 10:

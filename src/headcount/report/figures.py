@@ -112,7 +112,8 @@ def diagonal(frame: Frame, label: str, *, n_bins: int = 20) -> Figure:
         mean = np.array([g.mean() for g in groups if len(g)])
         spread = np.array([g.std() for g in groups if len(g)])
         axes.plot(at, mean, label=name, **_line(c))
-        axes.fill_between(at, mean - spread, mean + spread, color=COLOURS[c % 8], alpha=0.12)
+        if len(methods) <= 6:  # more bands hide each other
+            axes.fill_between(at, mean - spread, mean + spread, color=COLOURS[c % 8], alpha=0.12)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_aspect("equal")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from html import escape
 from importlib import resources
@@ -82,14 +82,21 @@ def drawn(make: Callable[[], Any], caption: str) -> str:
     return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
-def frame_table(header: list[str], rows: list[list[str]]) -> str:
-    """A plain HTML table; the first cell of a row is its head."""
+def frame_table(
+    header: list[str], rows: list[list[str]], bold: Collection[tuple[int, int]] = ()
+) -> str:
+    """A plain HTML table; the first cell of a row is its head; cells may be set in bold."""
+
+    def cell(i: int, j: int, text: str) -> str:
+        inside = escape(text)
+        return f"<td>{f'<b>{inside}</b>' if (i, j) in bold else inside}</td>"
+
     head = "".join(f"<th scope=col>{escape(h)}</th>" for h in header)
     body = "".join(
         f"<tr><th scope=row>{escape(row[0])}</th>"
-        + "".join(f"<td>{escape(c)}</td>" for c in row[1:])
+        + "".join(cell(i, j, c) for j, c in enumerate(row[1:], 1))
         + "</tr>"
-        for row in rows
+        for i, row in enumerate(rows)
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f"<div class=scroll>{table}</div>"
