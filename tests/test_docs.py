@@ -2,9 +2,12 @@
 
 import doctest
 import inspect
+import re
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import headcount
 from headcount.cli.app import app
@@ -12,7 +15,8 @@ from headcount.measures import DEFINITIONS
 from headcount.systems import lequa2022
 
 ROOT = Path(__file__).parent.parent
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+WALKS = ["organise.md", "participate.md"]  # commands and examples that build on each other
+DOCS = sorted(p for p in (ROOT / "docs").glob("*.md") if p.name not in WALKS)
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda p: p.name)
@@ -48,8 +52,28 @@ def test_every_command_is_mentioned():
     text = (ROOT / "README.md").read_text() + (ROOT / "CHANGELOG.md").read_text()
     assert "headcount demo" in text
     assert {c.callback.__name__ for c in app.registered_commands} == {"demo", "version"}
-    guide = (ROOT / "docs" / "guide.md").read_text()
+    pages = "".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
     for group in app.registered_groups:
         for command in group.typer_instance.registered_commands:
             name = command.name or command.callback.__name__
-            assert f"headcount {group.name} {name}" in guide, name
+            assert f"headcount {group.name} {name}" in pages, name
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_commands_of_the_documents_run(name, tmp_path, monkeypatch):
+    """Console lines and Python examples, one after the other, as a reader would."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / name).read_text()
+    namespace: dict = {}
+    blocks = re.findall(r"```(console|python)\n(.*?)```", text, re.S)
+    assert blocks
+    for kind, body in blocks:
+        if kind == "python":
+            test = doctest.DocTestParser().get_doctest(body, namespace, name, name, 0)
+            failed, _ = doctest.DocTestRunner().run(test, clear_globs=False)
+            namespace = test.globs
+            assert not failed
+            continue
+        for line in body.splitlines():
+            done = CliRunner().invoke(app, shlex.split(line.removeprefix("$ headcount ")))
+            assert done.exit_code == 0, (line, done.output, done.exception)

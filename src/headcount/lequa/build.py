@@ -112,7 +112,7 @@ def build_lab(
         protocol = UniformPrevalence(
             n_bags=n, size=recipe.size, random_state=recipe.seed * 2 + (split == "test")
         )
-        drawn[split] = _shuffled(protocol.draw(codes[rows], classes=np.arange(len(classes))), rng)
+        drawn[split] = protocol.draw(codes[rows], classes=np.arange(len(classes)))
     letter = recipe.letter or ("A" if len(classes) == 2 else "B")
     folders = []
     for form in recipe.forms:
@@ -200,14 +200,6 @@ def _split(
             part.append(chosen)
     train, dev, test = (rng.permutation(np.concatenate(part)) for part in parts)
     return train, dev, test
-
-
-def _shuffled(bags: Bags, rng: np.random.Generator) -> Bags:
-    """The same samples with their items in random order, which tells nothing of their classes."""
-    items = rng.permuted(bags.indices.reshape(len(bags), -1), axis=1)
-    return Bags(
-        bags.indptr, items.ravel(), bags.n_items, prevalence=bags.prevalence, classes=bags.classes
-    )
 
 
 def _items(form: str, texts: NDArray[Any], rows: tuple[Any, ...], recipe: Recipe) -> list[Any]:

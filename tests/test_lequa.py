@@ -1,0 +1,494 @@
+"""The LeQua lab: formats to the last digit, every fault of a run, tasks that read back."""
+
+import hashlib
+import http.server
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from headcount import MLPE, PACC, HeadcountError, InputError
+from headcount.cli.app import app
+from headcount.frame import Frame
+from headcount.lequa import (
+    TaskData,
+    baselines,
+    build_lab,
+    check_run,
+    make_corpus,
+    open_task,
+    read_run,
+    score_runs,
+    solve,
+    write_run,
+)
+from headcount.lequa.build import SENTIMENT, Recipe
+from headcount.lequa.fetch import fetch, files_of
+from headcount.lequa.tasks import SPECS
+from headcount.lequa.vectors import Vectoriser
+
+SIZES = {
+    "n_train": 300,
+    "n_dev": 20,
+    "n_test": 30,
+    "size": 50,
+    "dimensions": 30,
+    "helpful": "helpful",
+}
+RECIPE = Recipe(label="stars", labels=SENTIMENT, **SIZES)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return make_corpus(3000, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def lab(corpus, tmp_path_factory):
+    home = tmp_path_factory.mktemp("lab")
+    build_lab(corpus, home, RECIPE)
+    return home
+
+
+@pytest.fixture(scope="module")
+def official(corpus, tmp_path_factory):
+    home = tmp_path_factory.mktemp("official")
+    build_lab(corpus, home, RECIPE, official=True, zips=True)
+    return home
+
+
+def simplex(n, k, seed=0):
+    return np.random.default_rng(seed).dirichlet(np.ones(k), n)
+
+
+@pytest.mark.parametrize(("task", "n", "k"), [("T1A", 1000, 2), ("T1B", 5000, 28)])
+def test_scores_equal_a_straightforward_computation(tmp_path, task, n, k):
+    true, run = simplex(n, k), simplex(n, k, 1)
+    write_run(tmp_path / "truth.txt", true)
+    write_run(tmp_path / "run.csv", run)
+    size = SPECS[task].size
+    scores = score_runs(tmp_path / "truth.txt", {"run": tmp_path / "run.csv"}, size=size)
+    eps = 1 / (2 * size)
+    ae, rae = [], []
+    for p, q in zip(true.tolist(), run.tolist(), strict=True):
+        ae.append(sum(abs(a - b) for a, b in zip(p, q, strict=True)) / k)
+        smooth = [[(v + eps) / (eps * k + 1) for v in row] for row in (p, q)]
+        rae.append(sum(abs(a - b) / a for a, b in zip(*smooth, strict=True)) / k)
+    np.testing.assert_allclose(scores.errors["ae"]["run"], ae, atol=1e-12)
+    np.testing.assert_allclose(scores.errors["rae"]["run"], rae, atol=1e-12)
+    printed = f"MAE: {np.mean(ae):.4f}\nMRAE: {np.mean(rae):.4f}"
+    assert scores.official("run") == printed
+    # The order of rows means nothing.
+    lines = (tmp_path / "run.csv").read_text().splitlines()
+    order = np.random.default_rng(2).permutation(n)
+    (tmp_path / "shuffled.csv").write_text("\n".join([lines[0], *[lines[1 + i] for i in order]]))
+    again = score_runs(tmp_path / "truth.txt", {"run": tmp_path / "shuffled.csv"}, size=size)
+    assert again.official("run") == printed
+    paths = (tmp_path / "truth.txt", tmp_path / "run.csv")
+    done = CliRunner().invoke(
+        app,
+        ["lequa", "score", task, *map(str, paths), "--official"],
+    )
+    assert done.output.strip() == printed
+
+
+def test_ordinal_scores_print_like_the_script_of_2024():
+    true = np.array([[1, 0, 0, 0, 0], [0, 0, 0, 0, 1], [0.2, 0.2, 0.2, 0.2, 0.2]], dtype=float)
+    run = np.array([[0.5, 0.5, 0, 0, 0], [0, 0, 0, 1, 0], [0.2, 0.2, 0.2, 0.2, 0.2]], dtype=float)
+    scores = score_runs(true, {"r.csv": run}, size=200, ordinal=True, year=2024)
+    nmd = np.array([0.5, 1.0, 0.0]) / 4
+    bins = np.array([nmd[0], 0.0, nmd[2], nmd[1]])  # mean stars 1, none in [2, 3), 3, 5
+    assert scores.official("r.csv") == (
+        f"r.csv\nmacro-NMD: {bins.mean():.5f} ~ {bins.std():.5f}\n"
+        f"MNMD: {nmd.mean():.5f} ~ {nmd.std():.5f}\n"
+    )
+    binary = score_runs(true[:, :2] * 0 + 0.5, {"r": true[:, :2] * 0 + 0.5}, size=250, year=2024)
+    assert binary.official("r") == "r\nMRAE: 0.00000 ~ 0.00000\nMAE: 0.00000 ~ 0.00000\n"
+
+
+def text_of(rows, header="id,0,1"):
+    return header + "\n" + "\n".join(rows) + "\n"
+
+
+GOOD = ["0,0.5,0.5", "1,0.25,0.75", "2,1,0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (text_of([*GOOD[:2], "2,nan,0.5"]), ["line 4, column 0 (id 2): 'nan' is not a number"]),
+        (text_of(GOOD[:2]), ["1 ids are missing: 2.", "there are 2 rows, and 3 samples"]),
+        (text_of([*GOOD, "1,0.5,0.5"]), ["id 1 is there twice, first in line 3", "4 rows"]),
+        (text_of(["0,0.5,0.5", "1,0.5,0.5", "7,0.5,0.5"]), ["id 7 is not", "missing: 2."]),
+        (text_of(GOOD, "id,0,1,2"), ["the header must be 'id,0,1', got 'id,0,1,2'"]),
+        (text_of(["0,0.2,0.3,0.5"], "id,0,1,2"), ["the header must be 'id,0,1'"]),
+        (text_of(GOOD, "ID,0,1"), ["small letters"]),
+        (text_of(GOOD, "a,b,c"), ["the header must be"]),
+        (text_of([*GOOD[:2], "2,1.5,-0.5"]), ["'1.5' is not a number from 0", "column 1 (id 2)"]),
+        (text_of([*GOOD[:2], "2,0.5,0.51"]), ["(id 2): the prevalences sum to 1.01, not to 1"]),
+        (text_of([*GOOD[:2], "2,0.5"]), ["line 4: 2 cells, and 3 are expected"]),
+        (text_of([*GOOD[:2], "x,0.5,0.5"]), ["the id 'x' is no whole number"]),
+        (text_of([*GOOD[:2], "2,,1"]), ["'' is not a number"]),
+        ("", ["the file is empty"]),
+        ("id,0,1\n", ["there is a header and no row"]),
+        (b"PK\x03\x04\x00\x00junk", ["not a text file"]),
+        (b"id,0,1\n0,\xff\xfe,1\n", ["not a text file in UTF-8"]),
+        ("id,0,1\n" + "0," * 600_000, ["too long for a run"]),
+    ],
+)
+def test_every_fault_is_listed(tmp_path, text, words):
+    path = tmp_path / "run.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    faults = check_run(path, 2, 3)
+    for each in words:
+        assert any(each in fault for fault in faults), (each, faults)
+    if "ids are missing" not in words[0]:  # which cannot be told without the number of samples
+        with pytest.raises(InputError):
+            read_run(path, 2)
+
+
+def test_valid_runs_pass_and_spaces_in_the_header_are_fine(tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text("id, 0, 1\n2, 1, 0\n0,0.5,0.5\n1,0.2504,0.75\n")
+    assert check_run(path, 2, 3) == []
+    np.testing.assert_allclose(read_run(path), [[0.5, 0.5], [0.2504, 0.75], [1, 0]])
+
+
+def test_many_faults_are_cut_off(tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text(text_of([f"{i},2,2" for i in range(500)]))
+    faults = check_run(path, 2, 500)
+    assert len(faults) == 101
+    assert faults[-1] == "and 900 more faults."
+
+
+def test_the_corpus_repeats_and_drifts():
+    one, two = (make_corpus(2000, random_state=3) for _ in range(2))
+    assert one["text"].tolist() == two["text"].tolist()
+    bad = np.isin(one["stars"], [1, 2])
+    assert bad[:500].mean() < bad[-500:].mean()
+    assert (one["date"][1:] >= one["date"][:-1]).all()
+
+
+def test_samples_have_the_prevalences_they_are_said_to_have(lab, corpus):
+    task, texts = open_task(lab / "T1A"), open_task(lab / "T2A")
+    stars = dict(zip(corpus["text"].tolist(), corpus["stars"].tolist(), strict=True))
+    for split in ("dev", "test"):
+        samples = texts.samples(split)
+        for items, truth in zip(samples.bags, samples.bags.prevalence, strict=True):
+            positive = np.mean([stars[t] >= 4 for t in samples.X[items]])
+            assert positive == pytest.approx(truth[1])
+    np.testing.assert_array_equal(task.truth("test"), texts.truth("test"))
+    pools = [set(texts.samples(s).X.tolist()) for s in ("dev", "test")] + [
+        set(texts.train.X.tolist())
+    ]
+    assert not (pools[0] & pools[1] or pools[0] & pools[2] or pools[1] & pools[2])
+    assert min(len(t) for t in texts.train.X) >= 200
+    # Nothing in the order of items tells their classes: mixed samples change class often.
+    for items, truth in zip(texts.test.bags, texts.test.bags.prevalence, strict=True):
+        order = np.array([stars[t] >= 4 for t in texts.test.X[items]])
+        if 0.3 < truth[0] < 0.7:
+            assert (order[1:] != order[:-1]).sum() > 8
+    assert not (lab / "T1A" / "test_prevalences.txt").exists()
+
+
+def test_vectors_are_means_of_word_vectors(tmp_path):
+    (tmp_path / "glove.txt").write_text("good 1 0\nbad -1 0\nday 0 3\n")
+    texts = np.array(["good day", "bad bad day", "unknown words", "Good"], dtype=object)
+    found = Vectoriser(str(tmp_path / "glove.txt")).fit(texts).transform(texts)
+    means = np.array([[0.5, 1.5], [-2 / 3, 1], [0, 0], [1, 0]])
+    np.testing.assert_allclose(found, (means - means.mean(axis=0)) / means.std(axis=0), atol=1e-6)
+    (tmp_path / "bad.txt").write_text("good 1 0\nbad 1\n")
+    with pytest.raises(InputError, match="line 2"):
+        Vectoriser(str(tmp_path / "bad.txt")).fit(texts)
+
+
+def test_a_lab_repeats_to_the_byte(corpus, lab, tmp_path):
+    build_lab(corpus, tmp_path, RECIPE)
+    files = [
+        p.relative_to(lab) for p in lab.rglob("*") if p.is_file() and ".headcount" not in str(p)
+    ]
+    assert len(files) > 20
+    for name in files:
+        assert (lab / name).read_bytes() == (tmp_path / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("name", ["T1A", "T2A"])
+def test_the_official_layout_reads_back(lab, official, tmp_path, name):
+    compact = open_task(lab / name)
+    shutil.copytree(official, tmp_path / "x")
+    for place in (
+        tmp_path / "x" / name,
+        tmp_path / "x" / name / "public",
+        tmp_path / "x" / f"{name}.train_dev.zip",
+    ):
+        task = open_task(place)
+        assert (task.name, task.form, task.size, task.classes) == (
+            *(name, compact.form, 50),
+            compact.classes,
+        )
+        np.testing.assert_array_equal(task.train.X, compact.train.X)
+        np.testing.assert_array_equal(task.train.y, compact.train.y)
+        for split in ("dev", "test"):
+            ours, theirs = task.samples(split), compact.samples(split)
+            assert len(ours.bags) == len(theirs.bags)
+            for a, b in zip(ours.bags, theirs.bags, strict=True):
+                assert sorted(ours.X[a].tolist()) == sorted(theirs.X[b].tolist())
+    np.testing.assert_array_equal(task.truth("dev"), compact.truth("dev"))
+
+
+def test_the_cache_is_used_until_a_file_changes(official, tmp_path, monkeypatch):
+    shutil.copytree(official / "T1A", tmp_path / "T1A")
+    first = open_task(tmp_path / "T1A").test.X[0, 0]
+    with monkeypatch.context() as patch:
+        patch.setattr("headcount.lequa.official._convert", lambda *a: 1 / 0)
+        open_task(tmp_path / "T1A")
+    path = tmp_path / "T1A" / "public" / "test_samples" / "0.txt"
+    lines = path.read_text().splitlines()
+    cells = lines[1].split(",")
+    path.write_text("\n".join([lines[0], ",".join(["123.5", *cells[1:]]), *lines[2:]]) + "\n")
+    task = open_task(tmp_path / "T1A")
+    assert task.test.X[next(iter(task.test.bags))[0], 0] == 123.5 != first
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "words"),
+    [
+        ("test_samples/3.txt", lambda t: t.replace(",", ",x", 40), r"test_samples/3.txt, line 2"),
+        ("test_samples/3.txt", lambda t: t[: len(t) // 2], r"line \d+: 30 numbers are expected"),
+        ("test_samples/3.txt", None, "test_samples/3.txt is missing"),
+        ("label_map.txt", lambda t: t.replace("1", "7"), "codes must run from 0"),
+        ("training_data.txt", lambda t: t.replace("label,0,", "label,9,", 1), "the header must be"),
+    ],
+)
+def test_damaged_tasks_are_named(official, tmp_path, file, change, words):
+    shutil.copytree(official / "T1A", tmp_path / "T1A")
+    path = tmp_path / "T1A" / "public" / file
+    if change is None:
+        path.unlink()
+    else:
+        path.write_text(change(path.read_text()))
+    with pytest.raises(InputError, match=words):
+        open_task(tmp_path / "T1A")
+
+
+def test_training_samples_of_2024(official, tmp_path):
+    shutil.copytree(official / "T1A", tmp_path / "T3")
+    public = tmp_path / "T3" / "public"
+    lines = (public / "training_data.txt").read_text().splitlines()
+    (public / "training_samples").mkdir()
+    for i in range(3):
+        part = [lines[0], *lines[1 + 100 * i : 101 + 100 * i]]
+        (public / "training_samples" / f"{i}.txt").write_text("\n".join(part) + "\n")
+    (public / "training_data.txt").unlink()
+    task = open_task(tmp_path / "T3")
+    assert len(task.train.y) == 300
+    assert task.ordinal
+
+
+def test_not_a_task(tmp_path):
+    with pytest.raises(InputError, match="is no LeQua task"):
+        open_task(tmp_path)
+    with pytest.raises(InputError, match="there is no task"):
+        open_task(tmp_path / "nowhere")
+    (tmp_path / "T1A.train_dev.zip").write_bytes(b"junk")
+    with pytest.raises(InputError, match="not a zip file"):
+        open_task(tmp_path / "T1A.train_dev.zip")
+
+
+def test_recipes_that_cannot_be_built(corpus, tmp_path):
+    for recipe, words in (
+        (Recipe(label="stars", n_train=100_000), "too few items"),
+        (Recipe(label="stars", min_length=10_000), "no text has 10000 characters"),
+        (Recipe(label="stars", labels={"5": "good"}), "not two classes"),
+        (Recipe(label="stars", labels=SENTIMENT, prevalence={"good": 1.0}), "positive share"),
+        (Recipe(label="star"), "Did you mean 'stars'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            build_lab(corpus, tmp_path, recipe)
+
+
+def test_baselines_resume_and_come_in_the_order_of_the_field(lab, tmp_path, monkeypatch):
+    task = open_task(lab / "T1A")
+    names = ["MLPE", "CC", "PCC", "PACC", "SLD"]
+    scores = baselines(task, tmp_path, methods=names, n_jobs=1)
+    mean = {name: values.mean() for name, values in scores.errors["rae"].items()}
+    assert mean["SLD"] < mean["CC"] < mean["MLPE"]
+    assert mean["PACC"] < mean["PCC"]
+    for name in names:
+        assert check_run(tmp_path / "runs" / f"{name}.csv", 2, 30) == []
+    assert (
+        "critical" in (tmp_path / "results.html").read_text()
+        or "Nemenyi" in (tmp_path / "results.html").read_text()
+    )
+    monkeypatch.setattr("headcount.study.runner.work", lambda unit: 1 / 0)
+    again = baselines(task, tmp_path, methods=names, n_jobs=1)
+    assert str(again) == str(scores)
+
+
+def test_without_gold_there_are_runs_and_no_page(official, tmp_path):
+    shutil.copytree(official / "T1A", tmp_path / "T1A")
+    task = open_task(tmp_path / "T1A")
+    assert task.truth("test") is None
+    assert baselines(task, tmp_path / "out", methods=["MLPE", "PACC"], n_jobs=1) is None
+    assert check_run(tmp_path / "out" / "runs" / "PACC.csv", 2, 30) == []
+    assert not (tmp_path / "out" / "results.html").exists()
+
+
+def test_solving_fills_classes_in_order(lab):
+    task = open_task(lab / "T2A")
+    estimates, chosen = solve(task, PACC(), search=False)
+    assert estimates.shape == (30, 2)
+    assert not chosen
+    flat, _ = solve(task, MLPE(), split="dev")
+    np.testing.assert_allclose(flat, np.tile(np.bincount(task.train.y) / 300, (20, 1)))
+
+
+def test_published_results_stand_beside_official_tasks(lab, monkeypatch):
+    module = sys.modules["headcount.lequa.solve"]
+
+    task = open_task(lab / "T1A")
+    truth = task.truth("test")
+    scores = score_runs(truth, {"SLD": truth}, size=50)
+    assert module.published_beside(task, scores) == ""  # built here, not official
+    task.seed = None
+    spec = SPECS["T1A"]
+    monkeypatch.setitem(module.SPECS, "T1A", type(spec)("T1A", 2022, 2, "vector", 50, 20, 30))
+    beside = module.published_beside(task, scores)
+    assert "0.11382" in beside
+    assert "KULeuven" in beside
+
+
+def test_task_data_travels_light(lab):
+    import pickle
+
+    data = TaskData(open_task(lab / "T1A"))
+    assert data.task.train.X.nbytes > 10_000
+    assert len(pickle.dumps(data)) < 2000
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A server that plays a record of Zenodo; it cuts the first download of T1A short."""
+    body = bytes(range(256)) * 2000
+    state = {"cut": True, "ranges": []}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            if self.path.startswith("/api/records/"):
+                host = f"http://127.0.0.1:{self.server.server_port}"
+                entry = {
+                    "size": len(body),
+                    "checksum": "md5:" + hashlib.md5(body).hexdigest(),
+                }
+                files = [
+                    {"key": f"{t}.train_dev.zip", "links": {"self": f"{host}/{t}"}, **entry}
+                    for t in ("T1A", "T1B")
+                ]
+                answer = json.dumps({"files": files}).encode()
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(answer)
+                return
+            begin = 0
+            asked = self.headers.get("Range")
+            state["ranges"].append(asked)
+            if asked:
+                begin = int(asked.removeprefix("bytes=").rstrip("-"))
+            self.send_response(206 if asked else 200)
+            self.end_headers()
+            data = state.get("bad") or body
+            stop = 100_000 if state["cut"] and self.path == "/T1A" else len(data)
+            state["cut"] = False
+            self.wfile.write(data[begin:stop])
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as made:
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{made.server_port}", state, body
+        made.shutdown()
+
+
+def test_downloads_resume_and_are_checked(server, tmp_path):
+    address, state, body = server
+    with pytest.raises(HeadcountError, match="goes on where it stopped"):
+        fetch("2022", tmp_path, only=["T1A"], server=address, tell=lambda _: None)
+    (path,) = fetch("2022", tmp_path, only=["T1A"], server=address, tell=lambda _: None)
+    assert path.read_bytes() == body
+    assert state["ranges"] == [None, "bytes=100000-"]
+    said = []
+    assert len(fetch("2022", tmp_path, server=address, tell=said.append)) == 2
+    assert said[0] == "T1A.train_dev.zip: here already"
+    state["bad"] = b"x" * len(body)
+    (tmp_path / "T1B.train_dev.zip").unlink()
+    with pytest.raises(HeadcountError, match="checksum is wrong"):
+        fetch("2022", tmp_path, only=["T1B"], server=address, tell=lambda _: None)
+    assert not list(tmp_path.glob("T1B*"))
+    with pytest.raises(InputError, match="unknown task 'T9'"):
+        fetch("2022", tmp_path, only=["T9"], server=address)
+
+
+def test_no_network_is_a_sentence():
+    with pytest.raises(HeadcountError, match=r"cannot be reached.*record 11661820"):
+        files_of("2024", "http://127.0.0.1:9")
+
+
+def test_commands_of_an_organiser_and_a_participant(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+
+    def call(*words, code=0):
+        done = runner.invoke(app, ["lequa", *words])
+        assert done.exit_code == code, (words, done.output, done.exception)
+        return done.output
+
+    call("corpus", "reviews.parquet", "--size", "2500")
+    call(
+        *("build", "reviews.parquet", "--label", "stars", "--sentiment", "--helpful", "helpful"),
+        *("--train", "300", "--dev", "15", "--test", "20", "--size", "40", "-o", "lab"),
+        *("--form", "vector"),
+    )
+    assert "valid run" in call("check", "lab/T1A/dummy_test_predictions.txt", "--task", "lab/T1A")
+    assert "ids are missing" in call(
+        "check", "lab/T1A/dummy_test_predictions.txt", "--task", "T1A", code=1
+    )
+    said = call("run", "lab/T1A", "--method", "PACC", "-o", "mine.csv", "-j", "1")
+    assert "Chosen: C=" in said or "chosen C=" in said
+    gold = "lab/gold/T1A/test_prevalences.txt"
+    dummy = "lab/T1A/dummy_test_predictions.txt"
+    for kind, words in (
+        ("text", "Wilcoxon"),
+        ("markdown", "|---:|"),
+        ("latex", r"\toprule"),
+        ("html", "<svg"),
+    ):
+        assert words in call("score", "lab/T1A", gold, "mine.csv", dummy, "--table", kind)
+    call("convert", "lab/T1A", "-o", "official/T1A")
+    assert Path("official/T1A/public/test_samples/19.txt").is_file()
+    call("convert", "official/T1A", "-o", "back")
+    assert Path("back/test.indptr.npy").is_file()
+    assert Path("back/dev.f32").stat().st_size > 0
+    done = subprocess.run(
+        [sys.executable, "-m", "headcount.cli", "lequa", "check", "mine.csv", "--task", "T1Z"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "neither a task's folder nor one of" in done.stderr
+
+
+def test_a_frame_of_numbers_as_labels(tmp_path):
+    frame = Frame({"text": ["w " * 150] * 40, "label": np.array([0.0, 1.0] * 19 + [np.nan] * 2)})
+    recipe = Recipe(
+        labels={"0": "no", "1": "yes"}, n_train=6, n_dev=2, n_test=2, size=5, forms=("text",)
+    )
+    build_lab(frame, tmp_path, recipe)
+    assert open_task(tmp_path / "T2A").classes == ["no", "yes"]
