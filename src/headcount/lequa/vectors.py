@@ -24,7 +24,7 @@ class Vectoriser:
         'learnt': vectors of words are the leading directions of the training texts' tf-idf matrix.
         Else a text file of word vectors (GloVe, word2vec): a word and its numbers on each line.
     dimensions : int, default 300
-        Of learnt vectors, fewer if there are fewer words.
+        Of learnt vectors; at most a tenth of the training texts.
     seed : int
     """
 
@@ -38,7 +38,8 @@ class Vectoriser:
         if self.vectors == "learnt":
             tfidf = TfidfVectorizer(sublinear_tf=True, min_df=2)
             weights = tfidf.fit_transform(texts)
-            rank = min(self.dimensions, min(weights.shape) - 1)
+            # Directions that few texts tell apart from chance would only be noise.
+            rank = max(1, min(self.dimensions, len(texts) // 10, weights.shape[1] - 1))
             svd = TruncatedSVD(rank, random_state=self.seed, n_iter=4).fit(weights)
             vocabulary: dict[str, int] = tfidf.vocabulary_
             # Rare words weigh more in a mean, as they do in tf-idf.
