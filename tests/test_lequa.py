@@ -31,7 +31,6 @@ from headcount.lequa import (
 from headcount.lequa.build import SENTIMENT, Recipe
 from headcount.lequa.fetch import fetch, files_of
 from headcount.lequa.tasks import SPECS
-from headcount.lequa.vectors import Vectoriser
 
 SIZES = {
     "n_train": 300,
@@ -196,17 +195,6 @@ def test_samples_have_the_prevalences_they_are_said_to_have(lab, corpus):
         if 0.3 < truth[0] < 0.7:
             assert (order[1:] != order[:-1]).sum() > 8
     assert not (lab / "T1A" / "test_prevalences.txt").exists()
-
-
-def test_vectors_are_means_of_word_vectors(tmp_path):
-    (tmp_path / "glove.txt").write_text("good 1 0\nbad -1 0\nday 0 3\n")
-    texts = np.array(["good day", "bad bad day", "unknown words", "Good"], dtype=object)
-    found = Vectoriser(str(tmp_path / "glove.txt")).fit(texts).transform(texts)
-    means = np.array([[0.5, 1.5], [-2 / 3, 1], [0, 0], [1, 0]])
-    np.testing.assert_allclose(found, (means - means.mean(axis=0)) / means.std(axis=0), atol=1e-6)
-    (tmp_path / "bad.txt").write_text("good 1 0\nbad 1\n")
-    with pytest.raises(InputError, match="line 2"):
-        Vectoriser(str(tmp_path / "bad.txt")).fit(texts)
 
 
 def test_a_lab_repeats_to_the_byte(corpus, lab, tmp_path):

@@ -10,6 +10,9 @@ import typer
 app = typer.Typer(help="Build, check, score and solve shared tasks.", no_args_is_help=True)
 Task = Annotated[Path, typer.Argument(help="Folder or zip file of the task.")]
 Gold = Annotated[Path | None, typer.Option(help="True prevalences of the test samples.")]
+Vectorizer = Annotated[
+    str, typer.Option(help="For tasks of texts: tfidf, words, glove, learnt, minilm, a path.")
+]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1: all cores.")]
 
 
@@ -211,6 +214,7 @@ def run(
     calibrator: Annotated[str | None, typer.Option(help="Such as bcts or platt.")] = None,
     split: Annotated[str, typer.Option(help="dev or test.")] = "test",
     search: Annotated[bool, typer.Option(help="Choose C and class weights on dev.")] = True,
+    vectorizer: Vectorizer = "tfidf",
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path(
         "run.csv"
     ),
@@ -238,7 +242,13 @@ def run(
         quantifier.set_params(classifier=LogisticRegression(max_iter=1000))
     opened = open_task(task)
     estimates, chosen = solve(
-        opened, quantifier, split=split, search=search, n_jobs=jobs, progress=True
+        opened,
+        quantifier,
+        split=split,
+        search=search,
+        vectorizer=vectorizer,
+        n_jobs=jobs,
+        progress=True,
     )
     write_run(output, estimates)
     words = ", ".join(f"{k.removeprefix('classifier__')}={v}" for k, v in chosen.items())
@@ -257,6 +267,7 @@ def baselines(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for runs and results.")],
     gold: Gold = None,
     systems: Annotated[bool, typer.Option(help="Run the participants' systems too.")] = True,
+    vectorizer: Vectorizer = "tfidf",
     jobs: Jobs = -1,
 ) -> None:
     """Run all baselines of the lab and write the results page; goes on where it stopped."""
@@ -265,7 +276,9 @@ def baselines(
 
     opened = open_task(task, gold)
     typer.echo(repr(opened), err=True)
-    scores = solve_all(opened, output, systems=systems, n_jobs=jobs, progress=True)
+    scores = solve_all(
+        opened, output, systems=systems, vectorizer=vectorizer, n_jobs=jobs, progress=True
+    )
     if scores is None:
         typer.echo(f"Runs in {output / 'runs'}. Without the gold there is nothing to score.")
         return

@@ -65,6 +65,7 @@ def table_dataset(
     test: float = 0.5,
     validation: float = 0.2,
     min_df: int = 5,
+    vectorizer: Any = "tfidf",
 ) -> Dataset:
     """Read a data set from a table of texts or features and labels.
 
@@ -73,8 +74,9 @@ def table_dataset(
     name : str
     path : file
     label, text, features : names of columns
-        Either `text` or `features` is given; texts become tf-idf vectors of words and pairs of
-        words that occur in at least `min_df` training texts.
+        Either `text` or `features` is given; texts become vectors by `vectorizer`: tf-idf weights
+        of words and pairs of words that occur in at least `min_df` training texts, or 'words',
+        'glove', 'learnt', 'minilm', a file of word vectors, the folder of a model.
     where : mapping of column to a value or several, optional
         Only rows with these are kept.
     split, parts : name of a column, and which of its values are train, validation and test
@@ -100,18 +102,17 @@ def table_dataset(
         data = Dataset.split(name, X, y, test=test, validation=validation)
     else:
         data = _by_column(name, X, y, frame[split], parts or {})
-    return vectorised(data, min_df) if text is not None else data
+    return vectorised(data, vectorizer, min_df) if text is not None else data
 
 
-def vectorised(data: Dataset, min_df: int = 5) -> Dataset:
-    """Turn texts into tf-idf vectors; words and weights come from the training part alone."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
+def vectorised(data: Dataset, vectorizer: Any = "tfidf", min_df: int = 5) -> Dataset:
+    """Turn texts into vectors, once for all methods; terms come from the training part alone."""
+    from headcount.text.names import make_vectorizer
 
-    vectorizer = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), min_df=min_df)
-    try:
-        train = vectorizer.fit_transform(data.train.X)
-    except ValueError as error:
-        raise InputError(f"{data.name}: the texts cannot be turned into vectors: {error}") from None
+    vectorizer = make_vectorizer(vectorizer)
+    if "min_df" in vectorizer.get_params():
+        vectorizer.set_params(min_df=min_df, min_count=1)
+    train = vectorizer.fit_transform(data.train.X)
     held = data.validation
     return Dataset(
         data.name,

@@ -17,9 +17,9 @@ from headcount.frame import Frame
 from headcount.lequa.official import write_official, zip_task
 from headcount.lequa.runs import write_run
 from headcount.lequa.task import Task, write_bags, write_items, write_task
-from headcount.lequa.vectors import Vectoriser
 from headcount.protocols import UniformPrevalence
 from headcount.protocols.artificial import round_counts
+from headcount.text.names import make_vectorizer
 
 SENTIMENT = {"1": "negative", "2": "negative", "4": "positive", "5": "positive"}
 
@@ -47,7 +47,8 @@ class Recipe:
     forms : tuple of str
         'vector', 'text' or both, of the same items.
     vectors : str, default 'learnt'
-        'learnt' (word vectors from the training texts themselves), or a file of word vectors.
+        Word vectors whose mean a document gets: 'learnt' (from the training texts themselves),
+        'words', 'glove', a file of word vectors; or a sentence encoder ('minilm', a folder).
     dimensions : int, default 300
         Of learnt vectors.
     dev_share : float, default 0.4
@@ -205,8 +206,11 @@ def _split(
 def _items(form: str, texts: NDArray[Any], rows: tuple[Any, ...], recipe: Recipe) -> list[Any]:
     if form == "text":
         return [texts[part] for part in rows]
-    vectoriser = Vectoriser(recipe.vectors, recipe.dimensions, recipe.seed).fit(texts[rows[0]])
-    return [vectoriser.transform(texts[part]) for part in rows]
+    vectorizer = make_vectorizer(recipe.vectors)
+    if recipe.vectors == "learnt":
+        vectorizer.set_params(dimensions=recipe.dimensions, random_state=recipe.seed)
+    vectorizer.fit(texts[rows[0]])
+    return [np.asarray(vectorizer.transform(texts[part])) for part in rows]
 
 
 def _write(

@@ -27,6 +27,7 @@ from headcount.report.page import frame_table
 from headcount.selection import GridSearch
 from headcount.study import Method, Study, run
 from headcount.systems import lequa2022
+from headcount.text.names import make_vectorizer
 
 Floats = NDArray[np.float64]
 GRID: dict[str, list[Any]] = {
@@ -41,8 +42,9 @@ class TaskData:
     Only the task's place is sent to workers; its items stay on disk.
     """
 
-    def __init__(self, task: Task):
+    def __init__(self, task: Task, vectorizer: str = "tfidf"):
         self.task = task
+        self.vectorizer = vectorizer
         self.name = task.name
         if task.dev is None or task.test is None:
             raise InputError(f"{task.name} needs dev and test samples to be solved.")
@@ -61,7 +63,7 @@ class TaskData:
         return self._split("test")
 
     def _split(self, split: str) -> tuple[Part, Any, Bags]:
-        train, pool = features(self.task, split)
+        train, pool = features(self.task, split, self.vectorizer)
         return Part(train, self.task.train.y), pool, self.task.samples(split).bags
 
     def faults(self, protocol: Any, selection: Any) -> list[str]:  # noqa: ARG002
@@ -87,7 +89,7 @@ class TaskData:
 
     def fingerprint(self) -> str:
         """Hash of the task's files, and of the gold."""
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(self.vectorizer.encode())
         for path in sorted(self.task.folder.iterdir()):
             if path.suffix in (".f32", ".npy", ".parquet") or path.name.endswith("valences.txt"):
                 with path.open("rb") as file:
@@ -97,21 +99,20 @@ class TaskData:
         return digest.hexdigest()
 
 
-def features(task: Task, split: str) -> tuple[Any, Any]:
-    """Vectors of the training items and of a split; texts by the tf-idf weights of the lab."""
-    if task.form == "vector":
-        return np.asarray(task.train.X), task.samples(split).X
-    return _tfidf(str(task.folder), split)
+def features(task: Task, split: str, vectorizer: str = "tfidf") -> tuple[Any, Any]:
+    """Vectors of the training items and of a split; texts by `vectorizer`, or as they are ('')."""
+    if task.form == "vector" or not vectorizer:
+        train = task.train.X if task.form == "text" else np.asarray(task.train.X)
+        return train, task.samples(split).X
+    return _vectors(str(task.folder), split, vectorizer)
 
 
 @lru_cache(maxsize=2)
-def _tfidf(folder: str, split: str) -> tuple[Any, Any]:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
+def _vectors(folder: str, split: str, vectorizer: str) -> tuple[Any, Any]:
     task = Task(Path(folder))
-    vectorizer = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), min_df=5)
-    train = vectorizer.fit_transform(task.train.X)
-    return train, vectorizer.transform(task.samples(split).X)
+    made = make_vectorizer(vectorizer)
+    train = made.fit_transform(task.train.X)
+    return train, made.transform(task.samples(split).X)
 
 
 def lab_methods(task: Task, systems: bool = True) -> list[Method]:
@@ -150,6 +151,7 @@ def solve(
     *,
     split: str = "test",
     search: bool = True,
+    vectorizer: str = "tfidf",
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> tuple[Floats, dict[str, Any]]:
@@ -159,14 +161,14 @@ def solve(
     -------
     estimates, and the settings that were chosen
     """
-    train, pool = features(task, split)
+    train, pool = features(task, split, vectorizer)
     y = task.train.y
     chosen: dict[str, Any] = {}
     fitted = quantifier
     names = quantifier.get_params(deep=True)
     grid = {name: values for name, values in GRID.items() if name in names}
     if search and grid and task.dev is not None and task.dev.bags.prevalence is not None:
-        _, dev = features(task, "dev")
+        _, dev = features(task, "dev", vectorizer)
         searcher = GridSearch(
             quantifier, grid, measure=task.measures[0], n_jobs=n_jobs, verbose=progress
         ).fit(train, y, pool=dev, bags=task.dev.bags)
@@ -185,6 +187,7 @@ def baselines(
     *,
     systems: bool = True,
     methods: list[str] | None = None,
+    vectorizer: str = "tfidf",
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Scores | None:
@@ -201,10 +204,14 @@ def baselines(
         Whether to run the participants' systems too.
     methods : list of names, optional
         Only these.
+    vectorizer : str, default 'tfidf'
+        What turns texts into vectors, for a task of texts.
     """
     home = Path(folder)
     wanted = [m for m in lab_methods(task, systems) if methods is None or m.name in methods]
-    study = Study(f"LeQua {task.name}", [TaskData(task)], wanted, measures=task.measures)
+    study = Study(
+        f"LeQua {task.name}", [TaskData(task, vectorizer)], wanted, measures=task.measures
+    )
     frame = run(study, home / "study", n_jobs=n_jobs, progress=progress).frame
     truth = task.truth("test")
     runs: dict[str, str | Path | Floats] = {}
@@ -215,6 +222,10 @@ def baselines(
         table = np.column_stack([part[f"estimate:{c}"] for c in range(task.n_classes)])
         runs[method] = table
         write_run(home / "runs" / f"{method}.csv", table)
+    if task.form == "text" and systems and (methods is None or "UniPadova" in methods):
+        table, _ = solve(task, lequa2022.uni_padova(), search=False, vectorizer="")
+        runs["UniPadova"] = table
+        write_run(home / "runs" / "UniPadova.csv", table)
     if truth is None:
         return None
     spec = SPECS.get(task.name)

@@ -44,6 +44,7 @@ class DatasetSpec(_Spec):
     test: float = Field(default=0.5, gt=0, lt=1)
     validation: float = Field(default=0.2, gt=0, lt=1)
     min_df: int = Field(default=5, ge=1)
+    vectorizer: str = "tfidf"
 
 
 class ClassifierSpec(_Spec):
@@ -236,6 +237,7 @@ def _dataset(spec: DatasetSpec, home: Path) -> Dataset:
             test=spec.test,
             validation=spec.validation,
             min_df=spec.min_df,
+            vectorizer=spec.vectorizer,
         )
     if spec.tweets is not None:
         return read_tweets(_path(home, spec.tweets), spec.name, min_df=spec.min_df)

@@ -14,9 +14,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from headcount.methods import SLD, ContinuousSweep, EDy, HDy, Quantifier
+from headcount.methods import CC, SLD, ContinuousSweep, EDy, HDy, Quantifier
 
-__all__ = ["dortmund_ai", "ku_leuven", "uni_leiden", "uni_oviedo2_binary", "uni_oviedo2_multiclass"]
+__all__ = [
+    "dortmund_ai",
+    "ku_leuven",
+    "uni_leiden",
+    "uni_oviedo2_binary",
+    "uni_oviedo2_multiclass",
+    "uni_padova",
+]
 
 
 def ku_leuven(C: float = 1.0, gamma: float | str = "scale", **options: Any) -> Quantifier:
@@ -94,3 +101,16 @@ def uni_oviedo2_multiclass(
     'manhattan'
     """
     return EDy(LogisticRegression(C=C, max_iter=1000), distance=distance, **options)
+
+
+def uni_padova(k1: float = 1.2, b: float = 0.75, **options: Any) -> Quantifier:
+    """UniPadova, T2A: count the predictions of a BM25 classifier; takes texts.
+
+    Examples
+    --------
+    >>> uni_padova().classifier
+    BM25Classifier()
+    """
+    from headcount.text.bm25 import BM25Classifier
+
+    return CC(BM25Classifier(k1=k1, b=b), **options)
