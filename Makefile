@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint types check peers bench clean
+.PHONY: demo test test-heavy lint types check peers bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/headcount demo
@@ -19,7 +19,11 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 check: $(VENV)/.installed
-	$(BIN)/pytest -n 2 tests src
+	$(BIN)/pytest -n 2 tests src --ignore tests/heavy
+
+# Tests of what needs torch and transformers, in an environment of their own.
+test-heavy: .venv-heavy/.installed
+	.venv-heavy/bin/pytest -n 2 tests/heavy
 
 # Compare with other quantification libraries, in an environment of their own.
 peers: .venv-peers/.installed
@@ -44,6 +48,13 @@ $(VENV)/.installed: pyproject.toml
 	.venv-peers/bin/python -m pip install --quiet --editable ".[dev,peers]"
 	touch $@
 
+.venv-heavy/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-heavy
+	.venv-heavy/bin/python -m pip install --quiet --upgrade pip
+	.venv-heavy/bin/python -m pip install --quiet torch==2.13.0
+	.venv-heavy/bin/python -m pip install --quiet --editable ".[dev,embed,transformers,models]" onnx
+	touch $@
+
 clean:
-	rm -rf $(VENV) .venv-peers
+	rm -rf $(VENV) .venv-peers .venv-heavy
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -200,7 +200,7 @@ def score_runs(
     ['mine', 'other']
     >>> print(scores.official("other"))
     MAE: 0.3000
-    MRAE: 0.7672
+    MRAE: 0.7636
     """
     true = truth if isinstance(truth, np.ndarray) else read_run(truth)
     if not runs:
