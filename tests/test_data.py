@@ -99,6 +99,20 @@ def test_a_split_column_and_filters(tmp_path):
         table_dataset("t", path, label="a", features=["label"])
 
 
+def test_missing_labels_and_empty_cells(tmp_path):
+    rows = [f"t{i},{'' if i == 3 else 'xy'[i % 2]},{'' if i == 5 else 2024}" for i in range(12)]
+    (tmp_path / "t.csv").write_text("text,label,year\n" + "\n".join(rows) + "\n")
+    with pytest.raises(InputError, match="1 of 12 rows have no label"):
+        table_dataset("t", tmp_path / "t.csv", label="label", text="text")
+    (tmp_path / "u.csv").write_text("text,label,year\n" + "\n".join(rows[4:]) + "\n")
+    options = {"label": "label", "text": "text", "min_df": 1, "validation": 0.3}
+    with pytest.raises(InputError):  # too few of them to split, but they are found
+        table_dataset("u", tmp_path / "u.csv", where={"year": 1999}, **options)
+    (tmp_path / "v.csv").write_text("text,label\n")
+    with pytest.raises(InputError, match="there are no rows"):
+        table_dataset("v", tmp_path / "v.csv", label="label", text="text")
+
+
 def test_fingerprints_tell_data_apart():
     X, y = np.arange(20.0)[:, None], np.tile([0, 1], 10)
     one = Dataset.split("a", X, y)

@@ -134,6 +134,9 @@ GOOD = ["0,0.5,0.5", "1,0.25,0.75", "2,1,0"]
         (text_of([*GOOD[:2], "2,0.5"]), ["line 4: 2 cells, and 3 are expected"]),
         (text_of([*GOOD[:2], "x,0.5,0.5"]), ["the id 'x' is no whole number"]),
         (text_of([*GOOD[:2], "2,,1"]), ["'' is not a number"]),
+        (text_of([*GOOD[:2], "", "", "0_2,0.5,0.5"]), ["line 6: the id '0_2' is no whole number"]),
+        (text_of([*GOOD[:2], "2,0_0.5,0.5"]), ["'0_0.5' is not a number"]),
+        (text_of([*GOOD, "", "2,0.5,0.5"]), ["line 6: id 2 is there twice, first in line 4"]),
         ("", ["the file is empty"]),
         ("id,0,1\n", ["there is a header and no row"]),
         (b"PK\x03\x04\x00\x00junk", ["not a text file"]),
@@ -248,10 +251,19 @@ def test_the_cache_is_used_until_a_file_changes(official, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("file", "change", "words"),
     [
-        ("test_samples/3.txt", lambda t: t.replace(",", ",x", 40), r"test_samples/3.txt, line 2"),
+        ("test_samples/3.txt", lambda t: t.replace("\n", "\nx", 1), r"test_samples/3.txt, line 2"),
         ("test_samples/3.txt", lambda t: t[: len(t) // 2], r"line \d+: 30 numbers are expected"),
         ("test_samples/3.txt", None, "test_samples/3.txt is missing"),
         ("label_map.txt", lambda t: t.replace("1", "7"), "codes must run from 0"),
+        ("label_map.txt", lambda t: t.replace("1", "0"), "code 0 is there twice"),
+        ("label_map.txt", lambda t: "", "names 0 classes"),
+        ("test_samples/4.txt", lambda t: t.split("\n", 1)[1], r"test_samples/4.txt: the header"),
+        ("test_samples/5.txt", lambda t: t[: t.index("\n", 3000) + 1], "is it cut short"),
+        ("test_samples/6.txt", lambda t: t.replace("\n", "\n1e99,", 1), "line 2"),
+        ("training_data.txt", lambda t: t.replace("\n1,", "\n-1,", 1), "the label -1 is none of"),
+        ("training_data.txt", lambda t: t.replace("\n1,", "\n0.9,", 1), "the label 0.9 is none"),
+        ("training_data.txt", lambda t: t.split("\n", 1)[0] + "\n", "holds no items"),
+        ("dev_prevalences.txt", lambda t: t.replace("\n1,", "\n1,9"), "not a valid run"),
         ("training_data.txt", lambda t: t.replace("label,0,", "label,9,", 1), "the header must be"),
     ],
 )
@@ -280,6 +292,70 @@ def test_training_samples_of_2024(official, tmp_path):
     assert task.ordinal
 
 
+def test_damaged_prevalences_stay_refused(official, tmp_path):
+    shutil.copytree(official / "T1A", tmp_path / "T1A")
+    path = tmp_path / "T1A" / "public" / "dev_prevalences.txt"
+    path.write_text(path.read_text().replace("\n1,", "\n1,9"))
+    for _ in range(2):
+        with pytest.raises(InputError, match="not a valid run"):
+            open_task(tmp_path / "T1A")
+    lines = (official / "T1A" / "public" / "dev_prevalences.txt").read_text().splitlines()
+    path.write_text("\n".join(lines[:-1]) + "\n")
+    with pytest.raises(InputError, match="20 dev samples, and there are prevalences of 19"):
+        open_task(tmp_path / "T1A").dev  # noqa: B018
+
+
+def test_a_folder_of_several_tasks_is_not_mixed(official, lab):
+    with pytest.raises(InputError, match=r"several tasks \(T1A, T2A\)"):
+        open_task(zips_of(official))
+    with pytest.raises(InputError, match="open one of T1A, T2A"):
+        open_task(lab)
+
+
+def zips_of(official):
+    home = official.parent / "zips"
+    home.mkdir(exist_ok=True)
+    for path in official.glob("*.zip"):
+        shutil.copy(path, home)
+    return home
+
+
+def test_compact_tasks_that_are_damaged(lab, tmp_path):
+    for name, data, words in (
+        ("task.json", b"{", "task.json' is damaged"),
+        ("task.json", b"{}", "task.json' is damaged"),
+        ("test.indices.npy", b"junk", "test samples of T1A are damaged"),
+        ("test.f32", b"", "has no test items"),
+    ):
+        shutil.copytree(lab / "T1A", tmp_path / "T1A")
+        (tmp_path / "T1A" / name).write_bytes(data)
+        with pytest.raises(InputError, match=words):
+            open_task(tmp_path / "T1A").test  # noqa: B018
+        shutil.rmtree(tmp_path / "T1A")
+
+
+def test_gold_that_is_given_wins(lab, tmp_path):
+    shutil.copytree(lab / "T1A", tmp_path / "T1A")
+    truth = read_run(lab / "gold" / "T1A" / "test_prevalences.txt")
+    write_run(tmp_path / "T1A" / "test_prevalences.txt", truth)
+    write_run(tmp_path / "other.txt", truth[:, ::-1])
+    task = open_task(tmp_path / "T1A", tmp_path / "other.txt")
+    np.testing.assert_array_equal(task.truth("test"), truth[:, ::-1])
+
+
+def test_the_size_of_samples_comes_from_the_folder(lab, tmp_path, monkeypatch):
+    monkeypatch.chdir(lab)
+    gold = "gold/T1A/test_prevalences.txt"
+    flat = "T1A/dummy_test_predictions.txt"
+    said = [
+        CliRunner().invoke(app, ["lequa", "score", t, gold, flat]).output for t in ("T1A", "./T1A")
+    ]
+    assert said[0] == said[1]
+    write_run(tmp_path / "odd.txt", simplex(30, 3))
+    done = CliRunner().invoke(app, ["lequa", "score", "T1A", str(tmp_path / "odd.txt"), flat])
+    assert "30 samples of 3 classes, and T1A has 20 or 30 of 2" in str(done.exception)
+
+
 def test_not_a_task(tmp_path):
     with pytest.raises(InputError, match="is no LeQua task"):
         open_task(tmp_path)
@@ -297,6 +373,17 @@ def test_recipes_that_cannot_be_built(corpus, tmp_path):
         (Recipe(label="stars", labels={"5": "good"}), "not two classes"),
         (Recipe(label="stars", labels=SENTIMENT, prevalence={"good": 1.0}), "positive share"),
         (Recipe(label="star"), "Did you mean 'stars'"),
+        (Recipe(label="stars", n_train=3), "too few for 5 classes"),
+        (Recipe(label="stars", helpful="category"), "must be numbers"),
+        (Recipe(label="stars", labels={"1": " ", "5": "good"}), "cannot be called ' '"),
+        (
+            Recipe(
+                label="stars",
+                labels=SENTIMENT,
+                prevalence={"negative": float("nan"), "positive": 1.0},
+            ),
+            "positive share",
+        ),
     ):
         with pytest.raises(InputError, match=words):
             build_lab(corpus, tmp_path, recipe)
@@ -471,6 +558,20 @@ def test_commands_of_an_organiser_and_a_participant(tmp_path, monkeypatch):
     )
     assert done.returncode == 2
     assert "neither a task's folder nor one of" in done.stderr
+
+
+def test_nothing_is_built_over_a_task(corpus, lab):
+    with pytest.raises(InputError, match="holds a task T1A already"):
+        build_lab(corpus, lab, RECIPE)
+
+
+def test_vectors_that_know_no_word_are_refused(corpus, tmp_path):
+    from dataclasses import replace
+
+    for text in ("zzzz 1 2\n", "the nan inf\n"):
+        (tmp_path / "v.txt").write_text(text)
+        with pytest.raises(InputError, match="tell no document from another|is not finite"):
+            build_lab(corpus, tmp_path / "x", replace(RECIPE, vectors=str(tmp_path / "v.txt")))
 
 
 def test_a_frame_of_numbers_as_labels(tmp_path):

@@ -176,7 +176,7 @@ def test_a_method_that_fails_is_reported_and_the_rest_goes_on(tmp_path):
         Method("CC", CC()),
         Method("PACC", PACC()),
         Method("broken", Broken()),
-        Method("half", CC(), {"cv": [5, -1], "calibrator": ["platt"]}),
+        Method("half", CC(), {"cv": [5, 40], "calibrator": ["platt"]}),
     ]
     study = Study("x", [data], methods, UniformPrevalence(n_bags=5, size=10))
     results = run(study, tmp_path, n_jobs=1)
@@ -226,6 +226,12 @@ def test_every_fault_is_listed_at_once_with_its_line(tmp_path):
         ),
         ('kind = "logistic"', 'kind = "sklearn.svm.Nope"', "no classifier 'sklearn.svm.Nope'"),
         ("size = 30", "size = 0", "size"),
+        ("seeds = [0, 1]", "seeds = [0, 0]", "different whole numbers"),
+        ("seeds = [0, 1]", "seeds = [true, 1]", "valid integer"),
+        ("grid.C = [0.01, 1.0, 100.0]", "grid.C = [-1.0]", "'C' parameter"),
+        ('kind = "logistic"', 'kind = "sklearn.decomposition.PCA"', "parameter of PCA 'C'"),
+        ('quantifier = "PACC"', 'quantifier = "PACC"\nparameters = { cv = "x" }', "cv must be"),
+        ('quantifier = "PACC"', 'quantifier = "PACC"\nparameters.classifier = "lr"', "not here"),
         ('sklearn = "iris"', "", "exactly one of path, tweets, sparse and sklearn"),
         ("name = ", "name == ", "is no TOML"),
         ('quantifier = "CC"', 'quantifier = "CC"\nonly = ["kld"]', "only='kld' is not among"),
@@ -237,6 +243,70 @@ def test_faults(tmp_path, old, new, words):
     with pytest.raises(InputError) as caught:
         load(path)
     assert words in str(caught.value)
+
+
+def test_the_name_of_a_data_set_belongs_to_its_results(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    methods = {"CC": CC(), "PACC": PACC()}
+    protocol = UniformPrevalence(n_bags=5, size=10)
+    twins = [Dataset.split(name, X, y) for name in ("a", "b")]
+    frame = run(Study("x", twins, methods, protocol), tmp_path, n_jobs=1).frame
+    assert sorted(set(frame["dataset"].tolist())) == ["a", "b"]
+    renamed = run(Study("x", [Dataset.split("c", X, y)], methods, protocol), tmp_path, n_jobs=1)
+    assert set(renamed.frame["dataset"].tolist()) == {"c"}
+
+
+def test_another_study_in_the_folder_leaves_nothing_behind(tmp_path, monkeypatch):
+    data = Dataset.split("iris", *load_iris(return_X_y=True), validation=0.2)
+    protocol = UniformPrevalence(n_bags=5, size=10)
+    searched = [Method("PCC", CC(), {"cv": [3, 5]}), Method("CC", CC())]
+    run(Study("x", [data], searched, protocol), tmp_path, n_jobs=1)
+    assert (tmp_path / "selection.parquet").exists()
+    run(Study("x", [data], {"CC": CC(), "PACC": PACC()}, protocol), tmp_path, n_jobs=1)
+    assert not (tmp_path / "selection.parquet").exists()
+    monkeypatch.setattr("headcount.study.runner.work", lambda unit: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run(Study("y", [data], {"ACC": ACC()}, protocol), tmp_path, n_jobs=1)
+    with pytest.raises(InputError, match="holds no results"):
+        Results.read(tmp_path)
+
+
+def test_a_damaged_unit_is_done_again(whole):
+    expected = contents(whole / "one")
+    path = sorted((whole / "one" / "units").iterdir())[0]
+    path.write_bytes(path.read_bytes()[:100])
+    run(load(whole / "tiny.toml"), whole / "one", n_jobs=1)
+    assert contents(whole / "one") == expected
+
+
+def test_one_method_is_a_study_too(tmp_path):
+    data = Dataset.split("iris", *load_iris(return_X_y=True))
+    study = Study("x", [data], {"CC": CC()}, UniformPrevalence(n_bags=5, size=10))
+    results = run(study, tmp_path, n_jobs=1)
+    assert study_table(results, "ae").methods == ["CC"]
+    assert CliRunner().invoke(app, ["study", "report", str(tmp_path)]).exit_code == 0
+
+
+def test_when_everything_fails_the_reasons_are_given(tmp_path):
+    data = Dataset.split("iris", *load_iris(return_X_y=True), validation=0.2)
+    study = Study("x", [data], [Method("CC", PACC(), {"cv": [40, 41]})])
+    with pytest.raises(InputError, match=r"every setting .* failed:\n.*labelled items, fewer"):
+        run(study, tmp_path, n_jobs=1)
+
+
+def test_paths_of_a_base_stay_where_they_are(tmp_path):
+    (tmp_path / "sub").mkdir()
+    rows = "\n".join(f"{i},{i % 2}" for i in range(40))
+    (tmp_path / "sub" / "d.csv").write_text("a,y\n" + rows + "\n")
+    base = TOML[: TOML.index("[[datasets]]")]
+    (tmp_path / "sub" / "b.toml").write_text(
+        base + '[[datasets]]\nname = "d"\npath = "d.csv"\nfeatures = ["a"]\nlabel = "y"\n'
+    )
+    (tmp_path / "child.toml").write_text('extends = "sub/b.toml"\nname = "child"\n')
+    assert load(tmp_path / "child.toml").datasets[0].name == "d"
+    (tmp_path / "loop.toml").write_text('extends = "loop.toml"\n')
+    with pytest.raises(InputError, match="extends itself"):
+        load(tmp_path / "loop.toml")
 
 
 def test_an_impossible_grid_is_refused_before_any_work(tmp_path):

@@ -15,6 +15,9 @@ def main() -> None:
     except HeadcountError as error:
         print(f"headcount: {error}", file=sys.stderr)
         sys.exit(2)
+    except OSError as error:  # a place that cannot be written to or read from
+        print(f"headcount: {error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print("headcount: stopped.", file=sys.stderr)
         sys.exit(130)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -118,8 +119,9 @@ def lab(folder: Path, seed: int, console: Console) -> dict[str, Scores]:
         Recipe(label="category", n_train=2500, forms=("vector",), dimensions=100, **sizes),
     ]
     boards: dict[str, Scores] = {}
-    for recipe in recipes:
-        for place in build_lab(corpus, folder / "lab", recipe):
+    shutil.rmtree(folder / "lab", ignore_errors=True)
+    for part, recipe in zip("ab", recipes, strict=True):
+        for place in build_lab(corpus, folder / "lab" / part, recipe):
             task = open_task(place)
             scores = baselines(task, folder / task.name, n_jobs=-1, progress=True)
             if scores is not None:

@@ -13,7 +13,17 @@ Gold = Annotated[Path | None, typer.Option(help="True prevalences of the test sa
 Vectorizer = Annotated[
     str, typer.Option(help="For tasks of texts: tfidf, words, glove, learnt, minilm, a path.")
 ]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1: all cores.")]
+
+
+def _jobs(value: int) -> int:
+    if value == 0:
+        raise typer.BadParameter("0 processes do nothing; -1 means all cores.")
+    return value
+
+
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", help="Processes; -1: all cores.", callback=_jobs)
+]
 
 
 @app.command()
@@ -37,9 +47,14 @@ def corpus(
     seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
     """Write a corpus of made-up reviews, to try the lab with."""
+    from headcount.exceptions import InputError
     from headcount.files import write_parquet
     from headcount.lequa.corpus import make_corpus
 
+    if output.suffix != ".parquet":
+        raise InputError(
+            f"the corpus is a Parquet file: call it {output.stem or 'corpus'}.parquet."
+        )
     write_parquet(output, make_corpus(n, random_state=seed))
     typer.echo(f"Wrote {n:,} reviews to {output}: text, stars, category, helpful, date.")
 
@@ -163,6 +178,7 @@ def score(
     """Score runs: mean and deviation, ranked, with marks and pairwise tests."""
     from headcount.exceptions import InputError, choose
     from headcount.files import write_text
+    from headcount.lequa.runs import read_run
     from headcount.lequa.score import score_runs
     from headcount.lequa.task import open_task
     from headcount.lequa.tasks import SPECS
@@ -175,14 +191,23 @@ def score(
         raise InputError("a run is given twice.")
     if official:
         names = [str(path) for path in runs]
-    if task in SPECS:
-        spec = SPECS[task]
-        size, ordinal, year = spec.size, spec.ordinal, spec.year
-    else:
+    true = read_run(truth)
+    if Path(task).exists() or task not in SPECS:
         opened = open_task(task)
         size, ordinal, year = opened.size, opened.ordinal, 2022
+        n_classes = opened.n_classes
+        counts = {len(s.bags) for s in (opened.dev, opened.test) if s is not None}
+    else:
+        spec = SPECS[task]
+        size, ordinal, year, n_classes = spec.size, spec.ordinal, spec.year, spec.n_classes
+        counts = {spec.n_dev, spec.n_test}
+    if true.shape[1] != n_classes or (len(true) not in counts and Path(task).exists()):
+        raise InputError(
+            f"{truth.name} has {len(true)} samples of {true.shape[1]} classes, and {task} has "
+            f"{' or '.join(map(str, sorted(counts)))} of {n_classes}."
+        )
     scores = score_runs(
-        truth, dict(zip(names, runs, strict=True)), size=size, ordinal=ordinal, year=year
+        true, dict(zip(names, runs, strict=True)), size=size, ordinal=ordinal, year=year
     )
     if official:
         text = "\n".join(scores.official(name) for name in names)
@@ -229,6 +254,8 @@ def run(
     from headcount.study.build import quantifier_classes
 
     choose("split", split, ["dev", "test"])
+    if output.is_dir():
+        raise InputError(f"{str(output)!r} is a folder: give the name of a file by --output.")
     known = quantifier_classes()
     quantifier = known[choose("method", method, known)]()
     names = quantifier.get_params()
@@ -255,6 +282,8 @@ def run(
     typer.echo(
         f"Wrote {output}: {len(estimates):,} samples" + (f"; chosen {words}" if words else "")
     )
+    if search and not words:
+        typer.echo("No settings were searched: there is nothing to search, or no dev prevalences.")
     truth = opened.truth(split)
     if truth is not None:
         scores = score_runs(truth, {method: estimates}, size=opened.size, ordinal=opened.ordinal)

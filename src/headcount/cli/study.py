@@ -48,11 +48,11 @@ def run(
     for data in study.datasets:
         typer.echo(repr(data), err=True)
     results = run_study(study, output, n_jobs=jobs, dask=dask, progress=True)
-    for measure in results.measures:
-        typer.echo(f"\n{study_table(results, measure)}")
     failed = results.failures()
     for line in failed:
         typer.echo(f"failed: {line}", err=True)
+    for measure in results.measures:
+        typer.echo(f"\n{study_table(results, measure)}")
     typer.echo(f"\nResults: {output / 'results.parquet'}. A page: headcount study report {output}")
     if failed:
         raise typer.Exit(1)

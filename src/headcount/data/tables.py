@@ -84,8 +84,10 @@ def table_dataset(
     test, validation : float
         Shares of items to split off where `split` is not given.
     """
-    if (text is None) == (features is None):
+    if (text is None) == (not features):
         raise InputError("give either text (one column) or features (several).")
+    if parts and split is None:
+        raise InputError("parts says which marks are which part: give split, the column of marks.")
     where = dict(where or {})
     inputs = [text] if text is not None else list(features or [])
     frame = read_table(
@@ -93,9 +95,15 @@ def table_dataset(
     )
     for column, values in where.items():
         allowed = [str(v) for v in (values if isinstance(values, (list, tuple)) else [values])]
-        frame = frame.rows(np.isin(frame[column].astype(str), allowed))
+        frame = frame.rows(np.isin(as_names(frame[column]), allowed))
     if frame.n_rows == 0:
-        raise InputError(f"no row of {Path(path).name!r} has {where}.")
+        what = f"no row of {Path(path).name!r} has {where}." if where else "there are no rows."
+        raise InputError(what)
+    unlabelled = int((as_names(frame[label]) == "").sum())
+    if unlabelled:
+        raise InputError(
+            f"{unlabelled} of {frame.n_rows} rows have no label in {label!r}: drop them first."
+        )
     X: Any = frame[text] if text is not None else _numbers(frame, inputs)
     y = frame[label]
     if split is None:
@@ -103,6 +111,18 @@ def table_dataset(
     else:
         data = _by_column(name, X, y, frame[split], parts or {})
     return vectorised(data, vectorizer, min_df) if text is not None else data
+
+
+def as_names(values: NDArray[Any]) -> NDArray[Any]:
+    """Cells as texts: whole numbers without a point, missing ones empty."""
+
+    def name(value: Any) -> str:
+        if value is None or value != value:
+            return ""
+        whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+        return str(int(value)) if whole else str(value)
+
+    return np.array([name(v) for v in values.tolist()], dtype=str)
 
 
 def vectorised(data: Dataset, vectorizer: Any = "tfidf", min_df: int = 5) -> Dataset:
@@ -132,7 +152,7 @@ def _numbers(frame: Frame, columns: list[str]) -> NDArray[np.float64]:
 def _by_column(
     name: str, X: Any, y: NDArray[Any], split: NDArray[Any], parts: Mapping[str, Any]
 ) -> Dataset:
-    values = split.astype(str)
+    values = as_names(split)
     found: dict[str, Part | None] = {}
     for part in ("train", "validation", "test"):
         wanted = parts.get(part, [part])

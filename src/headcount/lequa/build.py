@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from headcount import _validation as check
 from headcount.bags import Bags
+from headcount.data.tables import as_names
 from headcount.exceptions import InputError, choose
 from headcount.frame import Frame
 from headcount.lequa.official import write_official, zip_task
@@ -78,6 +79,9 @@ class Recipe:
         for name in ("n_train", "n_dev", "n_test", "size", "dimensions"):
             check.whole(name, getattr(self, name))
         check.whole("min_length", self.min_length, 0)
+        check.whole("seed", self.seed, 0)
+        if self.seed >= 2**31:
+            raise InputError(f"seed must be below 2**31, got {self.seed}.")
         check.at_least("dev_share", self.dev_share, 0.01, 0.99)
         for form in self.forms:
             choose("form", form, ["vector", "text"])
@@ -106,6 +110,11 @@ def build_lab(
     """
     home = Path(folder)
     texts, classes, codes = _kept(corpus, recipe)
+    letter = recipe.letter or ("A" if len(classes) == 2 else "B")
+    names = {form: f"{'T1' if form == 'vector' else 'T2'}{letter}" for form in recipe.forms}
+    for name in names.values():
+        if (home / name).exists() or (home / "gold" / name).exists():
+            raise InputError(f"{str(home)!r} holds a task {name} already: give another folder.")
     rng = np.random.default_rng(recipe.seed)
     train, dev, test = _split(codes, classes, recipe, rng)
     drawn = {}
@@ -114,10 +123,8 @@ def build_lab(
             n_bags=n, size=recipe.size, random_state=recipe.seed * 2 + (split == "test")
         )
         drawn[split] = protocol.draw(codes[rows], classes=np.arange(len(classes)))
-    letter = recipe.letter or ("A" if len(classes) == 2 else "B")
     folders = []
-    for form in recipe.forms:
-        name = f"{'T1' if form == 'vector' else 'T2'}{letter}"
+    for form, name in names.items():
         target = home / name
         compact = home / f".{name}" if official else target
         items = _items(form, texts, (train, dev, test), recipe)
@@ -136,7 +143,7 @@ def build_lab(
 def _kept(corpus: Frame, recipe: Recipe) -> tuple[NDArray[Any], list[str], NDArray[np.int64]]:
     """Texts, names of the classes and codes, after the filters."""
     texts = corpus[recipe.text]
-    labels = _names(corpus[recipe.label])
+    labels = as_names(corpus[recipe.label])
     keep = np.array([isinstance(t, str) and len(t) >= recipe.min_length for t in texts.tolist()])
     if not keep.any():
         raise InputError(
@@ -144,7 +151,10 @@ def _kept(corpus: Frame, recipe: Recipe) -> tuple[NDArray[Any], list[str], NDArr
             f"{recipe.text!r} is the column of texts."
         )
     if recipe.helpful is not None:
-        keep &= corpus[recipe.helpful].astype(float) > 0
+        try:
+            keep &= corpus[recipe.helpful].astype(float) > 0
+        except (TypeError, ValueError):
+            raise InputError(f"the votes in {recipe.helpful!r} must be numbers.") from None
     if recipe.labels is not None:
         keep &= np.isin(labels, list(recipe.labels))
         mapped = np.array([recipe.labels.get(v, "") for v in labels.tolist()])
@@ -154,15 +164,11 @@ def _kept(corpus: Frame, recipe: Recipe) -> tuple[NDArray[Any], list[str], NDArr
     classes = sorted(set(mapped[keep].tolist()))
     if len(classes) < 2:
         raise InputError(f"after the filters there are not two classes left, only {classes}.")
+    bad = [c for c in classes if not c.strip() or any(ord(ch) < 32 for ch in c)]
+    if bad:
+        raise InputError(f"a class cannot be called {bad[0]!r}: give it a name by a map of labels.")
     codes = np.searchsorted(classes, mapped[keep])
     return texts[keep], classes, np.asarray(codes, dtype=np.int64)
-
-
-def _names(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as texts; whole numbers without a point, missing ones empty."""
-    if labels.dtype.kind == "f":
-        return np.array(["" if np.isnan(v) else f"{v:g}" for v in labels.tolist()])
-    return np.array(["" if v is None else str(v) for v in labels.tolist()])
 
 
 def _split(
@@ -175,10 +181,12 @@ def _split(
     if recipe.prevalence is not None:
         unknown = sorted(set(recipe.prevalence) - set(classes))
         share = np.array([float(recipe.prevalence.get(c, 0.0)) for c in classes])
-        if unknown or (share <= 0).any() or abs(share.sum() - 1) > 1e-6:
+        if unknown or not (share > 0).all() or not abs(share.sum() - 1) <= 1e-6:
             raise InputError(
                 f"prevalence must give each of {classes} a positive share, and they must sum to 1."
             )
+    if recipe.n_train < 2 * k:
+        raise InputError(f"{recipe.n_train} training items are too few for {k} classes.")
     counts = round_counts(share[None], recipe.n_train, np.array([0.5]))[0]
     counts = np.maximum(counts, 2)
     counts[np.argmax(counts)] += recipe.n_train - counts.sum()
@@ -210,7 +218,13 @@ def _items(form: str, texts: NDArray[Any], rows: tuple[Any, ...], recipe: Recipe
     if recipe.vectors == "learnt":
         vectorizer.set_params(dimensions=recipe.dimensions, random_state=recipe.seed)
     vectorizer.fit(texts[rows[0]])
-    return [np.asarray(vectorizer.transform(texts[part])) for part in rows]
+    made = [np.asarray(vectorizer.transform(texts[part])) for part in rows]
+    if not all(np.isfinite(part).all() for part in made) or not np.ptp(made[0], axis=0).any():
+        raise InputError(
+            f"the vectors {recipe.vectors!r} tell no document from another: they know none of its "
+            "words, or hold numbers that are not finite."
+        )
+    return made
 
 
 def _write(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headcount.exceptions import HeadcountError, InputError, choose
+from headcount.lequa.tasks import SPECS
 
 RECORDS = {"2022": "6546188", "2024": "11661820"}
 SERVER = "https://zenodo.org"
@@ -69,12 +70,13 @@ def fetch(
         Gets a line for each file.
     """
     home = Path(folder)
+    choose("edition", edition, RECORDS)
+    known = [spec.name for spec in SPECS.values() if str(spec.year) == edition]
+    for name in only or []:
+        choose("task", name, known)
     home.mkdir(parents=True, exist_ok=True)
     wanted = files_of(edition, server)
     if only:
-        tasks = sorted({remote.name.split(".")[0] for remote in wanted})
-        for name in only:
-            choose("task", name, tasks)
         wanted = [remote for remote in wanted if remote.name.split(".")[0] in only]
     paths = []
     for remote in wanted:

@@ -37,7 +37,14 @@ class _Files:
         if path.is_file():
             self._zips(_siblings(path))
         elif any(path.glob("*.zip")) and not (path / "public").is_dir():
-            self._zips(sorted(path.glob("*.zip")))
+            found = sorted(path.glob("*.zip"))
+            tasks = sorted({p.name.split(".")[0] for p in found})
+            if len(tasks) > 1:
+                raise InputError(
+                    f"{str(path)!r} holds zip files of several tasks ({', '.join(tasks)}): give "
+                    f"one of them, such as {found[0].name}."
+                )
+            self._zips(found)
         else:
             self._folder(path)
         if not self.where:
@@ -81,7 +88,10 @@ class _Files:
 
     def read(self, key: str) -> bytes:
         path, member = self.where[key]
-        return path.read_bytes() if member is None else self.zips[path].read(member)
+        try:
+            return path.read_bytes() if member is None else self.zips[path].read(member)
+        except zipfile.BadZipFile as error:
+            raise InputError(f"{path.name} is damaged: {error}.") from None
 
     def samples(self, folder: str) -> list[str]:
         """Files of a folder of samples, in order of their ids."""
@@ -115,7 +125,7 @@ def compacted(path: Path) -> Path:
                 continue
             known.pop(part, None)
             write_json(home / "stamps.json", known)
-            _convert(files, home, part, text)
+            _convert(files, home, part, text, len(classes))
             known[part] = stamps[part]
             write_json(home / "stamps.json", known)
         _prevalences(files, home, len(classes))
@@ -194,20 +204,28 @@ def _zip(path: Path, members: dict[str, Path]) -> Path:
 def _siblings(path: Path) -> list[Path]:
     """Zip files of the same task in the same folder."""
     name = path.name.split(".")[0]
-    return sorted(p for p in path.parent.glob(f"{name}.*.zip"))
+    return sorted({path, *path.parent.glob(f"{name}.*.zip")})
 
 
 def _classes(files: _Files) -> list[str]:
     if "label_map.txt" not in files.where:
         raise InputError(f"{files.name} has no label_map.txt.")
     found: dict[int, str] = {}
-    for number, line in enumerate(files.read("label_map.txt").decode().splitlines(), 1):
+    try:
+        text = files.read("label_map.txt").decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"label_map.txt is not UTF-8: {error}.") from None
+    for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         name, _, code = line.strip().replace("\t", " ").rpartition(" ")
         if not code.isdigit() or not name:
             raise InputError(f"label_map.txt, line {number}: expected 'name code', got {line!r}.")
+        if int(code) in found:
+            raise InputError(f"label_map.txt, line {number}: code {code} is there twice.")
         found[int(code)] = name.strip()
+    if len(found) < 2:
+        raise InputError(f"label_map.txt names {len(found)} classes; there must be two or more.")
     if sorted(found) != list(range(len(found))):
         raise InputError(f"label_map.txt: codes must run from 0, got {sorted(found)}.")
     return [found[i] for i in range(len(found))]
@@ -228,14 +246,14 @@ def _header(files: _Files) -> list[str]:
     else:
         with files.zips[path].open(member) as packed:
             line = packed.readline(1 << 20)
-    return [cell.strip() for cell in line.decode().split(",")]
+    return [cell.strip() for cell in line.decode("utf-8-sig", "replace").split(",")]
 
 
 def _is_text(files: _Files) -> bool:
     return _header(files)[1:] == ["text"]
 
 
-def _convert(files: _Files, home: Path, part: str, text: bool) -> None:
+def _convert(files: _Files, home: Path, part: str, text: bool, n_classes: int) -> None:
     """One part of the task into the compact form."""
     home.mkdir(parents=True, exist_ok=True)
     if part == "train":
@@ -249,6 +267,21 @@ def _convert(files: _Files, home: Path, part: str, text: bool) -> None:
         return
     reader: Any = _TextReader() if text else _VectorReader(len(_header(files)) - 1)
     labels = reader.read(files, keys, home / f"{part}.f32", labelled=part == "train")
+    if reader.n_items == 0:
+        raise InputError(f"{keys[0]} holds no items.")
+    for row, label in enumerate(labels):
+        if label != int(label) or not 0 <= label < n_classes:
+            raise InputError(
+                f"{keys[0]}, item {row + 1}: the label {label:g} is none of the codes 0 to "
+                f"{n_classes - 1} of label_map.txt."
+            )
+    sizes = np.diff(reader.indptr)
+    if part != "train" and len(set(sizes.tolist())) > 1:
+        odd = int(np.argmax(sizes != np.median(sizes)))
+        raise InputError(
+            f"{keys[odd]} has {sizes[odd]} items, and the other samples {int(np.median(sizes))}: "
+            "is it cut short?"
+        )
     if isinstance(reader, _TextReader):
         write_items(home, part, np.array(reader.kept, dtype=object))
     if part == "train":
@@ -279,18 +312,19 @@ class _VectorReader(_Reader):
         super().__init__()
         self.columns = columns
 
-    def read(self, files: _Files, keys: list[str], path: Path, *, labelled: bool) -> list[int]:
+    def read(self, files: _Files, keys: list[str], path: Path, *, labelled: bool) -> list[float]:
         """Append the distinct rows of all files to `path`; give the labels."""
         from headcount.kernels.compiled.numbers import POWERS, parse_row
 
-        labels: list[int] = []
+        labels: list[float] = []
         width = self.columns + labelled
+        names = (["label"] if labelled else []) + [str(i) for i in range(self.columns)]
+        expected = ",".join(names).encode()
         beside = path.with_name(f".{path.name}.part")
         with beside.open("wb") as out:
             for key in keys:
                 data = files.read(key)
-                if labelled or key == keys[0]:
-                    _check_header(data, key, self.columns, labelled)
+                _check_header(data, key, expected)
                 buffer = np.frombuffer(data, dtype=np.uint8)
                 fresh: list[NDArray[np.float32]] = []
                 for start, stop, number in _line_ranges(data):
@@ -300,13 +334,15 @@ class _VectorReader(_Reader):
                         continue
                     row = np.empty(width, dtype=np.float32)
                     wrong = parse_row(buffer, start, stop, row, POWERS)
+                    if wrong < 0 and not np.isfinite(row).all():
+                        wrong = start
                     if wrong >= 0:
                         raise InputError(
                             f"{key}, line {number}: {width} numbers are expected; cannot read "
                             f"{data[wrong : wrong + 20].decode(errors='replace')!r}."
                         )
                     if labelled:
-                        labels.append(int(row[0]))
+                        labels.append(float(row[0]))
                         row = row[1:]
                     fresh.append(row)
                     self.indices.append(self.n_items)
@@ -323,12 +359,16 @@ class _TextReader(_Reader):
         super().__init__()
         self.kept: list[str] = []
 
-    def read(self, files: _Files, keys: list[str], path: Path, *, labelled: bool) -> list[int]:  # noqa: ARG002
+    def read(self, files: _Files, keys: list[str], path: Path, *, labelled: bool) -> list[float]:  # noqa: ARG002
         """Keep the distinct texts of all files; give the labels."""
-        labels: list[int] = []
+        labels: list[float] = []
         expected = ["label", "text"] if labelled else ["text"]
         for key in keys:
-            rows = csv.reader(io.StringIO(files.read(key).decode("utf-8"), newline=""))
+            try:
+                whole = files.read(key).decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise InputError(f"{key} is not UTF-8: {error}.") from None
+            rows = csv.reader(io.StringIO(whole, newline=""))
             header = [cell.strip() for cell in next(rows, [])]
             if header != expected:
                 raise InputError(f"{key}: the header must be {','.join(expected)!r}, got {header}.")
@@ -342,7 +382,7 @@ class _TextReader(_Reader):
                     self.indices.append(known)
                     continue
                 if labelled:
-                    labels.append(int(row[0]))
+                    labels.append(_label(row[0]))
                 self.kept.append(row[-1])
                 self.indices.append(self.n_items)
                 self.n_items += 1
@@ -364,14 +404,18 @@ def _line_ranges(data: bytes) -> Iterator[tuple[int, int, int]]:
         start = stop + 1
 
 
-def _check_header(data: bytes, key: str, columns: int, labelled: bool) -> None:
-    header = [c.strip() for c in data[: data.find(b"\n")].decode(errors="replace").split(",")]
-    expected = (["label"] if labelled else []) + [str(i) for i in range(columns)]
-    if header != expected:
+def _check_header(data: bytes, key: str, expected: bytes) -> None:
+    header = data[: data.find(b"\n")].removeprefix(b"\xef\xbb\xbf").rstrip(b"\r")
+    if header != expected and header.replace(b" ", b"") != expected:
         raise InputError(
-            f"{key}: the header must be {','.join(expected)[:30]}..., got "
-            f"{','.join(header)[:30]!r}."
+            f"{key}: the header must be {expected[:30].decode()}..., got "
+            f"{header[:30].decode(errors='replace')!r}."
         )
+
+
+def _label(cell: str) -> float:
+    """Code of a class; what is none becomes a number that no class has."""
+    return float(cell) if cell.strip().isdigit() else -1.0
 
 
 def _prevalences(files: _Files, home: Path, n_classes: int) -> None:
@@ -383,8 +427,13 @@ def _prevalences(files: _Files, home: Path, n_classes: int) -> None:
             continue
         data = files.read(key)
         if not path.is_file() or path.read_bytes() != data:
+            beside = home / f".{key}"
+            _write_bytes(beside, data)
+            try:
+                read_run(beside, n_classes)
+            finally:
+                beside.unlink()
             _write_bytes(path, data)
-            read_run(path, n_classes)
 
 
 def _item_lines(task: Task, split: str, labels: Any = None) -> list[bytes]:

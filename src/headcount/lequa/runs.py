@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from headcount.files import write_text
 Floats = NDArray[np.float64]
 TOLERANCE = 1e-3  # how far a row's sum may lie from 1
 SHOWN = 100  # faults that are listed one by one
+_ID = re.compile(r"-?[0-9]{1,18}")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 LONGEST = 1_000_000  # bytes of a line that are still read
 
 
@@ -23,6 +26,7 @@ class _Reading:
     """What was found in a run file."""
 
     ids: list[int] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
     rows: list[list[float]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -41,7 +45,7 @@ def check_run(path: str | Path, n_classes: int, n_samples: int) -> list[str]:
     if not reading.ids and faults:
         return faults
     seen: dict[int, int] = {}
-    for line, number in enumerate(reading.ids, 2):
+    for line, number in zip(reading.lines, reading.ids, strict=True):
         if number in seen:
             faults.append(f"line {line}: id {number} is there twice, first in line {seen[number]}.")
         seen.setdefault(number, line)
@@ -101,7 +105,7 @@ def _lines(path: Path) -> tuple[list[str], list[str]]:
     if longest > LONGEST:
         return [], [f"a line of {longest:,} bytes is too long for a run; are line ends missing?"]
     try:
-        return data.decode("utf-8-sig").splitlines(), []
+        return data.decode("utf-8-sig").replace("\r\n", "\n").split("\n"), []
     except UnicodeDecodeError as error:
         return [], [f"this is not a text file in UTF-8: byte {error.start} cannot be read."]
 
@@ -145,18 +149,15 @@ def _row(found: _Reading, number: int, cells: list[str], n_classes: int) -> None
             f"line {number}: {len(cells)} cells, and {n_classes + 1} are expected (id and classes)."
         )
         return
-    try:
+    if _ID.fullmatch(cells[0].strip()):
         sample = int(cells[0])
-    except ValueError:
+    else:
         found.faults.append(f"line {number}: the id {cells[0].strip()[:40]!r} is no whole number.")
         return
     values = []
     whole = True
     for column, cell in enumerate(cells[1:]):
-        try:
-            value = float(cell)
-        except ValueError:
-            value = math.nan
+        value = float(cell) if _NUMBER.fullmatch(cell.strip()) else math.nan
         if not math.isfinite(value) or not 0 <= value <= 1:
             found.faults.append(
                 f"line {number}, column {column} (id {sample}): {cell.strip()[:40]!r} is not a "
@@ -169,4 +170,5 @@ def _row(found: _Reading, number: int, cells: list[str], n_classes: int) -> None
             f"line {number} (id {sample}): the prevalences sum to {sum(values):.6g}, not to 1."
         )
     found.ids.append(sample)
+    found.lines.append(number)
     found.rows.append(values)

@@ -174,7 +174,11 @@ def solve(
         ).fit(train, y, pool=dev, bags=task.dev.bags)
         fitted, chosen = searcher.best_quantifier_, searcher.best_params_
     else:
-        fitted.fit(train, y)
+        try:
+            fitted.fit(train, y)
+        except TypeError as error:
+            kind = type(quantifier).__name__
+            raise InputError(f"{kind} cannot work on the items of {task.name}: {error}") from None
     estimates = fitted.predict_bags(pool, task.samples(split).bags)
     whole = np.zeros((len(estimates), task.n_classes))
     whole[:, fitted.classes_] = estimates

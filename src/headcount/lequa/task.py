@@ -58,7 +58,15 @@ class Task:
 
     def __init__(self, folder: Path, gold: Path | None = None):
         self.folder = folder
-        about = json.loads((folder / "task.json").read_text(encoding="utf-8"))
+        try:
+            about = json.loads((folder / "task.json").read_text(encoding="utf-8"))
+            missing = {"version", "name", "form", "size", "ordinal", "classes", "columns"} - {
+                *about
+            }
+        except (ValueError, TypeError):
+            about, missing = {}, {"everything"}
+        if missing:
+            raise InputError(f"{str(folder / 'task.json')!r} is damaged: build the task again.")
         if about["version"] > VERSION:
             raise InputError(f"{str(folder)!r} was written by a newer Headcount; update yours.")
         self.name: str = about["name"]
@@ -108,7 +116,7 @@ class Task:
     def truth(self, split: str) -> Floats | None:
         """True prevalences of a split, if they are known."""
         path = self.folder / f"{split}_prevalences.txt"
-        if not path.is_file() and split == "test" and self.gold is not None:
+        if split == "test" and self.gold is not None:
             path = self.gold
         return read_run(path, self.n_classes) if path.is_file() else None
 
@@ -118,6 +126,8 @@ class Task:
 
             return pq.read_table(self.folder / f"{split}.parquet")["text"].to_numpy()
         path = self.folder / f"{split}.f32"
+        if not path.is_file() or path.stat().st_size < 4 * self.columns:
+            raise InputError(f"{self.name} has no {split} items: {path.name} is missing or empty.")
         rows = path.stat().st_size // (4 * self.columns)
         return np.memmap(path, dtype=np.float32, mode="r", shape=(rows, self.columns))
 
@@ -126,9 +136,19 @@ class Task:
             return None
         X = self._items(split)
         truth = self.truth(split)
+        try:
+            indptr = np.load(self.folder / f"{split}.indptr.npy")
+            indices = np.load(self.folder / f"{split}.indices.npy")
+        except (OSError, ValueError) as error:
+            raise InputError(f"the {split} samples of {self.name} are damaged: {error}") from None
+        if truth is not None and len(truth) != len(indptr) - 1:
+            raise InputError(
+                f"{self.name} has {len(indptr) - 1} {split} samples, and there are prevalences of "
+                f"{len(truth)}."
+            )
         bags = Bags(
-            np.load(self.folder / f"{split}.indptr.npy"),
-            np.load(self.folder / f"{split}.indices.npy"),
+            indptr,
+            indices,
             len(X),
             prevalence=truth,
             classes=None if truth is None else np.arange(self.n_classes),
@@ -163,6 +183,9 @@ def open_task(path: str | Path, gold: str | Path | None = None) -> Task:
     path = Path(path)
     if not path.exists():
         raise InputError(f"there is no task at {str(path)!r}.")
+    inside = sorted(p.parent.name for p in path.glob("[!.]*/task.json")) if path.is_dir() else []
+    if inside and not (path / "task.json").is_file():
+        raise InputError(f"{str(path)!r} holds several things: open one of {', '.join(inside)}.")
     folder = path if (path / "task.json").is_file() else compacted(path)
     return Task(folder, _gold(path, gold))
 

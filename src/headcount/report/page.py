@@ -134,7 +134,6 @@ def _measure(results: Results, measure: str) -> str:
     table = study_table(results, measure)
     frame = frame.rows(np.isin(frame["method"], table.methods))
     errors, names = error_table(frame, measure)
-    ranks = nemenyi(errors, names)
     training = {
         name: dict(zip(about["classes"], about["prevalence"], strict=True))
         for name, about in results.provenance["datasets"].items()
@@ -146,12 +145,7 @@ def _measure(results: Results, measure: str) -> str:
         "‡: not significantly different from it (paired t-test, p ≥ 0.05); †: 0.001 &lt; p &lt; "
         "0.05. Greener is better.</p>",
         f"<div class=scroll>{table.to_html()}</div>",
-        drawn(
-            lambda: figures.critical_difference(ranks),
-            f"Average rank over the {len(errors):,} bags by {name}; bars join methods that "
-            "Nemenyi's test cannot tell apart at 5 %.",
-        ),
-        _pairs(errors, names, table),
+        _tests(errors, names, table) if len(names) > 1 and len(errors) > 1 else "",
         drawn(
             lambda: figures.error_by_shift(frame, measure, training, log=measure != "ae"),
             f"{name} by the shift between a bag and the training prevalence; behind it, how many "
@@ -178,6 +172,17 @@ def _measure(results: Results, measure: str) -> str:
         if len(labels) == 3:
             parts.append(_triangle(frame, measure, names, list(labels)))
     return "\n".join(parts)
+
+
+def _tests(errors: Any, names: list[str], table: ResultTable) -> str:
+    """Diagram of ranks, and the tests of every pair."""
+    ranks = nemenyi(errors, names)
+    diagram = drawn(
+        lambda: figures.critical_difference(ranks),
+        f"Average rank over the {len(errors):,} bags by {table.measure.upper()}; bars join methods "
+        "that Nemenyi's test cannot tell apart at 5 %.",
+    )
+    return diagram + _pairs(errors, names, table)
 
 
 def _pairs(errors: Any, names: list[str], table: ResultTable) -> str:

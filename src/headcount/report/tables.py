@@ -152,14 +152,17 @@ def result_table(frame: Frame, measure: str, *, digits: int = 3) -> ResultTable:
     """
     methods = list(dict.fromkeys(frame["method"].tolist()))
     datasets = list(dict.fromkeys(frame["dataset"].tolist())) if "dataset" in frame else ["all"]
-    if len(methods) < 2:
-        raise InputError("a table compares at least two methods.")
+    if not methods:
+        raise InputError("there are no results to put into a table.")
     means = np.empty((len(methods), len(datasets)))
     deviations = np.empty_like(means)
     marks: list[list[str]] = [[""] * len(datasets) for _ in methods]
     for j, dataset in enumerate(datasets):
         part = frame.rows(frame["dataset"] == dataset) if "dataset" in frame else frame
         errors, names = error_table(part, measure)
+        if len(methods) == 1:
+            means[0, j], deviations[0, j] = errors.mean(), errors.std()
+            continue
         if set(names) != set(methods):
             missing = sorted(set(methods) - set(names))
             raise InputError(f"methods {missing} have no results on data set {dataset!r}.")

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.model_selection import ParameterGrid
 
 from headcount import methods as home
 from headcount import protocols
@@ -82,13 +83,24 @@ def classifier(spec: ClassifierSpec) -> Any:
         raise InputError(f"there is no classifier {path!r} to import.") from None
     if not (isinstance(cls, type) and issubclass(cls, BaseEstimator)):
         raise InputError(f"{path!r} is not a scikit-learn estimator.")
-    known = list(cls().get_params(deep=False))
+    try:
+        known = list(cls().get_params(deep=False))
+    except TypeError as error:
+        raise InputError(f"{path!r} cannot be made from settings alone: {error}.") from None
     _refuse_unknown(spec.parameters, known, f"parameter of {name}", ("parameters",))
     _refuse_unknown(spec.grid, known, f"parameter of {name}", ("grid",))
     settings = dict(spec.parameters)
     if path == CLASSIFIERS["logistic"]:
         settings.setdefault("max_iter", 1000)
-    return cls(**settings)
+    made = cls(**settings)
+    if not hasattr(made, "fit") or not (hasattr(made, "predict") and is_classifier(made)):
+        raise InputError(f"{path!r} is not a classifier.")
+    for setting in ParameterGrid(spec.grid):
+        try:
+            clone(made).set_params(**setting)._validate_params()
+        except ValueError as error:
+            raise InputError(str(error)) from None
+    return made
 
 
 def method(spec: MethodSpec, classifiers: Mapping[str, ClassifierSpec]) -> Method:
@@ -138,11 +150,18 @@ def _quantifier(
         try:
             if "classifier" not in names:
                 raise InputError(f"{name} takes no classifier.")
+            if not classifiers:
+                raise InputError(f"there is no [classifiers.{on}].")
             spec = classifiers[choose("classifier", on, classifiers)]
             settings["classifier"] = classifier(spec)
             grid |= {f"classifier__{k}": v for k, v in spec.grid.items()}
         except HeadcountError as error:
             found.append((("classifier",), str(error)))
+    if not isinstance(parameters, Mapping) or not isinstance(own, Mapping):
+        raise Fault([((), "parameters and grid must be tables of names and values.")])
+    if "classifier" in parameters or "classifier" in own:
+        found.append((("parameters", "classifier"), "name it by classifier = ..., not here."))
+        parameters = {k: v for k, v in parameters.items() if k != "classifier"}
     for key, value in parameters.items():
         try:
             settings[choose(f"parameter of {name}", key, names)] = _value(value, classifiers)
@@ -167,7 +186,7 @@ def _value(value: Any, classifiers: Mapping[str, ClassifierSpec]) -> Any:
     parameters, grid = given.pop("parameters", {}), given.pop("grid", {})
     by = given.pop("measure", "ae")
     _refuse_unknown(given, ["quantifier", "classifier", "parameters", "grid", "measure"], "key")
-    made, searched = _quantifier(name, on, parameters, grid, classifiers)
+    made, searched = _quantifier(str(name), on, parameters, grid, classifiers)
     return GridSearch(made, searched, measure=by) if searched else made
 
 

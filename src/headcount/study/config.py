@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
 from headcount.data.dataset import Dataset
 from headcount.data.tables import table_dataset
@@ -71,7 +71,7 @@ class StudySpec(_Spec):
 
     name: str
     measures: list[str] = Field(default_factory=lambda: ["ae", "rae"], min_length=1)
-    seeds: list[int] = Field(default_factory=lambda: [0], min_length=1)
+    seeds: list[StrictInt] = Field(default_factory=lambda: [0], min_length=1)
     published: str | None = None
     protocol: dict[str, Any]
     selection: dict[str, Any] | None = None
@@ -257,22 +257,35 @@ def _path(home: Path, text: str) -> Path:
     return home / Path(os.path.expandvars(text)).expanduser()
 
 
-def _read(path: Path) -> tuple[dict[str, Any], Lines]:
-    text = path.read_text(encoding="utf-8")
+def _read(path: Path, seen: tuple[Path, ...] = ()) -> tuple[dict[str, Any], Lines]:
+    if path.resolve() in seen:
+        raise InputError(f"{path.name} extends itself.")
     try:
+        text = path.read_text(encoding="utf-8-sig")
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name} is no TOML: {error}") from None
     base = values.pop("extends", None)
     if base is None:
         return values, Lines(text)
     near = path.parent / str(base)
     if near.is_file():
-        below, _ = _read(near)
+        below, _ = _read(near, (*seen, path.resolve()))
+        _anchor(below, near.parent.resolve())
     else:
         choose("study to extend", base, EXAMPLES)
         below = tomllib.loads(example(base))
     return {**below, **values}, Lines(text)
+
+
+def _anchor(values: dict[str, Any], home: Path) -> None:
+    """Make the paths of a base's data sets independent of the file that extends it."""
+    for data in _listed(values.get("datasets")):
+        for key in ("path", "tweets"):
+            if isinstance(data, dict) and isinstance(data.get(key), str):
+                data[key] = str(_path(home, data[key]))
+        if isinstance(data, dict) and isinstance(data.get("sparse"), dict):
+            data["sparse"] = {k: str(_path(home, str(v))) for k, v in data["sparse"].items()}
 
 
 def _known(loc: tuple[Any, ...]) -> list[str]:

@@ -41,11 +41,16 @@ class Results:
         if not (folder / "results.parquet").is_file():
             raise InputError(f"{str(folder)!r} holds no results: run the study to its end first.")
         chosen = folder / "selection.parquet"
-        return cls(
-            read_parquet(folder / "results.parquet"),
-            read_parquet(chosen) if chosen.is_file() else None,
-            json.loads((folder / "provenance.json").read_text(encoding="utf-8")),
-        )
+        try:
+            return cls(
+                read_parquet(folder / "results.parquet"),
+                read_parquet(chosen) if chosen.is_file() else None,
+                json.loads((folder / "provenance.json").read_text(encoding="utf-8")),
+            )
+        except (OSError, ValueError) as error:  # pyarrow's errors are values too
+            raise InputError(
+                f"the results in {str(folder)!r} are damaged ({error}): run the study again."
+            ) from None
 
     @property
     def measures(self) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from headcount import __version__
 from headcount.exceptions import HeadcountError, InputError
-from headcount.files import read_parquet, write_json, write_parquet
+from headcount.files import read_json, read_parquet, write_json, write_parquet
 from headcount.frame import Frame
 from headcount.progress import track
 from headcount.study.results import Results
@@ -72,9 +71,14 @@ def run(
     _sweep(home)
     with _backend(dask):
         first = select_units(study)
+        _forget_others(home, digest(study.description()))
         write_json(home / "plan.json", _plan(study, first, None, prints))
         chosen = _outcomes(first, home, prints, n_jobs, "selecting", progress)
         second, selection = final_units(study, _joined(chosen) if chosen else None)
+        if not second:
+            assert selection is not None
+            reasons = dict.fromkeys(selection["failure"].tolist())
+            raise InputError("\n".join(["every setting of every method failed:", *reasons]))
         write_json(home / "plan.json", _plan(study, first, second, prints))
         parts = _outcomes(second, home, prints, n_jobs, "testing", progress)
     if selection is not None:
@@ -91,7 +95,10 @@ def status(folder: str | Path) -> Status:
     home = Path(folder)
     if not (home / "plan.json").is_file():
         raise InputError(f"{str(home)!r} holds no study: start one by 'headcount study run'.")
-    plan = json.loads((home / "plan.json").read_text(encoding="utf-8"))
+    try:
+        plan = read_json(home / "plan.json")
+    except ValueError:
+        raise InputError(f"{str(home / 'plan.json')!r} is damaged: run the study again.") from None
     done = {path.stem for path in (home / "units").glob("*.parquet")}
     second = plan["test"]
     tested = len(done & set(second or []))
@@ -116,7 +123,7 @@ def _outcomes(
 ) -> list[Frame]:
     """Outcome of every unit, in order; those that are there already are only read."""
     paths = [home / "units" / f"{u.id(prints[u.dataset.name])}.parquet" for u in units]
-    left = [i for i, path in enumerate(paths) if not path.is_file()]
+    left = [i for i, path in enumerate(paths) if not _whole(path)]
     # Arrays are sent, not mapped: kernels are compiled for arrays that can be written to.
     parallel = Parallel(
         n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None, batch_size=1
@@ -126,6 +133,17 @@ def _outcomes(
     for i, frame in track(found, told, len(left), progress):
         write_parquet(paths[i], frame)
     return [read_parquet(path) for path in paths]
+
+
+def _whole(path: Path) -> bool:
+    """Whether a unit is done; a file that a failing disk has damaged is done again."""
+    from pyarrow import ArrowInvalid, parquet
+
+    try:
+        parquet.read_metadata(path)
+    except (OSError, ArrowInvalid):
+        return False
+    return True
 
 
 def _numbered(i: int, unit: Unit) -> tuple[int, Frame]:
@@ -148,6 +166,18 @@ def _backend(dask: str | None) -> Iterator[None]:
         raise InputError(f"no Dask scheduler answers at {dask!r}: {error}") from None
     with client, parallel_config(backend="dask", client=client):
         yield
+
+
+def _forget_others(home: Path, mine: str) -> None:
+    """Remove the results of another study from the folder; finished units are kept."""
+    about = home / "provenance.json"
+    try:
+        same = (read_json(about) or {}).get("hash") == mine
+    except ValueError:
+        same = False
+    if not same:
+        for name in ("results.parquet", "selection.parquet", "provenance.json", "report.html"):
+            (home / name).unlink(missing_ok=True)
 
 
 def _sweep(home: Path) -> None:

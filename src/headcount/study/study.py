@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.model_selection import ParameterGrid
 
 from headcount.exceptions import InputError
 from headcount.measures import measures as parse_measures
-from headcount.methods.base import Quantifier, check_quantifier_type
+from headcount.methods.base import Quantifier, ScoreQuantifier, check_quantifier_type
 from headcount.protocols import UniformPrevalence
 from headcount.selection import configured
 
@@ -103,8 +103,11 @@ class Study:
             found.append("datasets: there are none.")
         if not self.methods:
             found.append("methods: there are none.")
-        if not self.seeds or any(not isinstance(s, int) or s < 0 for s in self.seeds):
-            found.append(f"seeds: whole numbers from 0 are expected, got {list(self.seeds)!r}.")
+        plain_seeds = all(type(s) is int and 0 <= s < 2**32 for s in self.seeds)
+        if not self.seeds or not plain_seeds or len(set(self.seeds)) < len(self.seeds):
+            found.append(
+                f"seeds: different whole numbers from 0 are expected, got {list(self.seeds)!r}."
+            )
         names = [data.name for data in self.datasets]
         found += [f"datasets: {n!r} is there twice." for n in _repeated(names)]
         pairs = [f"{m.name} ({s or 'all'})" for m in self.methods for s in self.labels(m)]
@@ -172,6 +175,27 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _check_settings(quantifier: Quantifier) -> None:
+    """Refuse impossible settings as far as they can be told without data."""
+    if isinstance(quantifier, ScoreQuantifier):
+        quantifier._check_params()
+        cv = quantifier.cv
+        if isinstance(cv, bool) or not isinstance(cv, (int, float)) or not (cv >= 2 or 0 < cv < 1):
+            raise InputError(f"cv must be at least 2 folds, or a share to hold out, got {cv!r}.")
+        classifier = quantifier.classifier
+        if classifier is not None and not (
+            hasattr(classifier, "fit") and (is_classifier(classifier) or has_predict(classifier))
+        ):
+            raise InputError(f"{classifier!r} is not a classifier.")
+        if hasattr(classifier, "_validate_params"):
+            classifier._validate_params()
+
+
+def has_predict(classifier: Any) -> bool:
+    """Whether a pipeline or a wrapper can score items."""
+    return any(hasattr(classifier, n) for n in ("predict_proba", "decision_function"))
+
+
 def _repeated(names: list[str]) -> list[str]:
     return sorted({n for n in names if names.count(n) > 1})
 
@@ -181,7 +205,7 @@ def _method_faults(method: Method, measures: Sequence[str]) -> list[str]:
     try:
         check_quantifier_type(method.quantifier)
         for setting in method.settings():
-            configured(method.quantifier, setting)
+            _check_settings(configured(method.quantifier, setting))
     except InputError as error:
         return [f"{where}: {error}"]
     except (TypeError, ValueError) as error:

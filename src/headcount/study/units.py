@@ -50,6 +50,7 @@ class Unit:
             {
                 "version": __version__,
                 "stage": self.stage,
+                "dataset": self.dataset.name,
                 "data": fingerprint,
                 "seed": self.seed,
                 "protocol": plain(self.protocol),
@@ -150,11 +151,11 @@ def _test(unit: Unit) -> Frame:
         try:
             fitted = shared.fit(trial.quantifier)
             estimates = shared.predict_bags(fitted, pool, bags)
-            failure = ""
+            scored, failure = _scored(estimates, bags, unit), ""
         except Exception as error:  # reported in the results, and the others go on
             estimates = np.full((len(bags), len(data.classes)), np.nan)
             failure = f"{type(error).__name__}: {error}"
-        scored = _scored(estimates, bags, unit)
+            scored = _scored(estimates, bags, unit)
         for label in trial.labels:
             about = {
                 "dataset": data.name,

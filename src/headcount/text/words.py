@@ -161,11 +161,12 @@ def read_vectors(path: str | Path) -> tuple[dict[str, int], Floats]:
             f"no file of word vectors at {str(path)!r}. Give a file, or one of 'wordllama', "
             "'glove' and 'learnt'."
         )
-    if path.suffix == ".bin":
-        return _read_binary(path)
-    if path.suffix == ".json":
-        return _read_json(path)
-    return _read_text(path)
+    readers = {".bin": _read_binary, ".json": _read_json}
+    words, table = readers.get(path.suffix, _read_text)(path)
+    if not np.isfinite(table).all():
+        row = int(np.argmin(np.isfinite(table).all(axis=1)))
+        raise InputError(f"{path.name}: the vector of {list(words)[row]!r} is not finite.")
+    return words, table
 
 
 def _read_text(path: Path) -> tuple[dict[str, int], Floats]:
