@@ -387,3 +387,9 @@ def test_sparse_matrices_that_cannot_be_indexed(rng):
 def test_mistyped_settings_are_refused_by_name(method):
     with pytest.raises(InputError, match="must be"):
         method.fit_scores([0.1, 0.9, 0.2, 0.8], [0, 1, 0, 1])
+
+
+def test_classes_of_type_object_are_read_as_labels_are():
+    y = np.array(["b", "a", "b", "a"] * 5, dtype=object)
+    bags = UniformPrevalence(n_bags=3, size=4, random_state=0).draw(y, classes=np.unique(y))
+    assert bags.classes.tolist() == ["a", "b"]

@@ -570,7 +570,7 @@ def test_vectors_that_know_no_word_are_refused(corpus, tmp_path):
 
     for text in ("zzzz 1 2\n", "the nan inf\n"):
         (tmp_path / "v.txt").write_text(text)
-        with pytest.raises(InputError, match="tell no document from another|is not finite"):
+        with pytest.raises(InputError, match=r"tell no document|not finite"):
             build_lab(corpus, tmp_path / "x", replace(RECIPE, vectors=str(tmp_path / "v.txt")))
 
 

@@ -114,6 +114,8 @@ def encode(y: NDArray[Any], classes: ArrayLike | None = None) -> tuple[NDArray[A
         known, codes = np.unique(y, return_inverse=True)
         return known, codes.astype(np.int64)
     known = np.asarray(classes)
+    if known.dtype.kind == "O" and known.ndim == 1:
+        known = present(known, "a class")  # as labels of type object are read
     if known.ndim != 1 or len(known) == 0 or len(np.unique(known)) != len(known):
         raise InputError("classes must be a list of distinct labels.")
     if (known.dtype.kind in "US") != (y.dtype.kind in "US"):
