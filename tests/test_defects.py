@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
+import headcount
 from headcount import (
     ACC,
     CC,
@@ -391,5 +392,7 @@ def test_mistyped_settings_are_refused_by_name(method):
 
 def test_classes_of_type_object_are_read_as_labels_are():
     y = np.array(["b", "a", "b", "a"] * 5, dtype=object)
-    bags = UniformPrevalence(n_bags=3, size=4, random_state=0).draw(y, classes=np.unique(y))
+    bags = headcount.UniformPrevalence(n_bags=3, size=4, random_state=0).draw(
+        y, classes=np.unique(y)
+    )
     assert bags.classes.tolist() == ["a", "b"]
