@@ -158,6 +158,8 @@ def test_named_systems_are_ready_to_fit(name):
     k = 3 if name in ("dortmund_ai", "uni_oviedo2_multiclass") else 2
     X, y = make_items(k, n=500)
     pool, truth = make_items(k, n=1500, seed=8)
+    if name == "uni_padova":  # takes texts
+        X, pool = ([f"word{c} of{c} class{c}" for c in labels] for labels in (y, truth))
     bags = UniformPrevalence(n_bags=10, size=150, random_state=0).draw(truth)
     p = getattr(lequa2022, name)().fit(X, y).predict_bags(pool, bags)
     assert np.abs(p - bags.prevalence).mean() < 0.12

@@ -162,6 +162,14 @@ def test_valid_runs_pass_and_spaces_in_the_header_are_fine(tmp_path):
     np.testing.assert_allclose(read_run(path), [[0.5, 0.5], [0.2504, 0.75], [1, 0]])
 
 
+def test_a_zip_with_one_answer_is_read(tmp_path):
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "run.zip", "w") as archive:
+        archive.writestr("answer.csv", text_of(GOOD))
+    assert check_run(tmp_path / "run.zip", 2, 3) == []
+
+
 def test_many_faults_are_cut_off(tmp_path):
     path = tmp_path / "run.csv"
     path.write_text(text_of([f"{i},2,2" for i in range(500)]))

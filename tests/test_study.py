@@ -180,7 +180,7 @@ def test_a_method_that_fails_is_reported_and_the_rest_goes_on(tmp_path):
     ]
     study = Study("x", [data], methods, UniformPrevalence(n_bags=5, size=10))
     results = run(study, tmp_path, n_jobs=1)
-    assert any("broken on iris: RuntimeError: no luck" in line for line in results.failures())
+    assert "broken on iris (seed 0): RuntimeError: no luck" in results.failures()
     assert any("trials of half failed" in line for line in results.failures())
     assert study_table(results, "ae").methods == ["CC", "PACC", "half"]
 
@@ -277,6 +277,26 @@ def test_a_damaged_unit_is_done_again(whole):
     path.write_bytes(path.read_bytes()[:100])
     run(load(whole / "tiny.toml"), whole / "one", n_jobs=1)
     assert contents(whole / "one") == expected
+
+
+def test_a_method_that_fails_with_one_seed_is_left_out(tmp_path):
+    data = Dataset.split("iris", *load_iris(return_X_y=True))
+    methods = {"CC": CC(), "PACC": PACC(), "sometimes": FailsOnSeedOne()}
+    study = Study("x", [data], methods, UniformPrevalence(n_bags=5, size=10), seeds=[0, 1])
+    results = run(study, tmp_path, n_jobs=1)
+    assert study_table(results, "ae").methods == ["CC", "PACC"]
+    assert results.failures() == ["sometimes on iris (seed 1): RuntimeError: no luck"]
+    assert CliRunner().invoke(app, ["study", "report", str(tmp_path)]).exit_code == 0
+
+
+class FailsOnSeedOne(CC):
+    def fit(self, X, y):
+        if self.random_state == 1:
+            raise RuntimeError("no luck")
+        return super().fit(X, y)
+
+    def _pass_key(self):
+        return None
 
 
 def test_one_method_is_a_study_too(tmp_path):

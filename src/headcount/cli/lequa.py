@@ -182,6 +182,7 @@ def score(
     from headcount.lequa.score import score_runs
     from headcount.lequa.task import open_task
     from headcount.lequa.tasks import SPECS
+    from headcount.report.significance import LEGEND
 
     choose("kind of table", table, ["text", "markdown", "latex", "html"])
     names = [path.stem for path in runs]
@@ -224,7 +225,9 @@ def score(
                 f"p = {tests['p_holm'][i]:.2g}"
                 for i in range(tests.n_rows)
             ]
-            text += "\n\nWilcoxon signed-rank tests, Holm's correction:\n" + "\n".join(lines)
+            first = next(iter(scores.errors)).upper()
+            title = f"Wilcoxon signed-rank tests by {first}, Holm's correction:"
+            text += "\n".join([f"\n{LEGEND}\n", title, *lines])
     if output is None:
         typer.echo(text)
     else:
@@ -286,8 +289,10 @@ def run(
         typer.echo("No settings were searched: there is nothing to search, or no dev prevalences.")
     truth = opened.truth(split)
     if truth is not None:
-        scores = score_runs(truth, {method: estimates}, size=opened.size, ordinal=opened.ordinal)
-        typer.echo(str(scores))
+        name = f"{method}-{calibrator}" if calibrator else method
+        scores = score_runs(truth, {name: estimates}, size=opened.size, ordinal=opened.ordinal)
+        found = opened.gold if split == "test" and opened.gold is not None else opened.folder
+        typer.echo(f"Errors on the {split} samples, whose truth is in {found}:\n{scores}")
 
 
 @app.command()
@@ -302,16 +307,21 @@ def baselines(
     """Run all baselines of the lab and write the results page; goes on where it stopped."""
     from headcount.lequa.solve import baselines as solve_all
     from headcount.lequa.task import open_task
+    from headcount.report.significance import LEGEND
 
     opened = open_task(task, gold)
     typer.echo(repr(opened), err=True)
-    scores = solve_all(
-        opened, output, systems=systems, vectorizer=vectorizer, n_jobs=jobs, progress=True
-    )
+    try:
+        scores = solve_all(
+            opened, output, systems=systems, vectorizer=vectorizer, n_jobs=jobs, progress=True
+        )
+    except KeyboardInterrupt:
+        typer.echo("\nStopped. Run the same command again: it goes on where it was.", err=True)
+        raise typer.Exit(130) from None
     if scores is None:
         typer.echo(f"Runs in {output / 'runs'}. Without the gold there is nothing to score.")
         return
-    typer.echo(str(scores))
+    typer.echo(f"{scores}\n{LEGEND}")
     typer.echo(f"\nRuns in {output / 'runs'}; the page: {output / 'results.html'}")
 
 

@@ -39,21 +39,28 @@ def run(
     """Run a study, or go on where it stopped."""
     from headcount.exceptions import InputError
     from headcount.report.page import study_table
+    from headcount.report.significance import LEGEND
     from headcount.study import load
     from headcount.study import run as run_study
+    from headcount.study import status as study_status
 
     if jobs == 0:
         raise InputError("--jobs must not be 0.")
     study = load(config)
     for data in study.datasets:
         typer.echo(repr(data), err=True)
-    results = run_study(study, output, n_jobs=jobs, dask=dask, progress=True)
+    try:
+        results = run_study(study, output, n_jobs=jobs, dask=dask, progress=True)
+    except KeyboardInterrupt:
+        typer.echo(f"\nStopped. {study_status(output)}", err=True)
+        raise typer.Exit(130) from None
     failed = results.failures()
     for line in failed:
         typer.echo(f"failed: {line}", err=True)
     for measure in results.measures:
         typer.echo(f"\n{study_table(results, measure)}")
-    typer.echo(f"\nResults: {output / 'results.parquet'}. A page: headcount study report {output}")
+    typer.echo(f"\n{LEGEND}")
+    typer.echo(f"Results: {output / 'results.parquet'}. A page: headcount study report {output}")
     if failed:
         raise typer.Exit(1)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,7 +80,8 @@ def read_run(path: str | Path, n_classes: int | None = None) -> Floats:
     reading = _read(path, n_classes)
     faults = reading.faults or check_run(path, n_classes, len(reading.ids))
     if faults:
-        raise InputError("\n".join([f"{path.name} is not a valid run:", *faults[:20]]))
+        more = ["(headcount lequa check lists all faults)"]
+        raise InputError("\n".join([f"{path.name} is not a valid run:", *faults[:20], *more]))
     table = np.empty((len(reading.ids), n_classes))
     table[reading.ids] = reading.rows
     return table
@@ -96,7 +99,7 @@ def _lines(path: Path) -> tuple[list[str], list[str]]:
     """Lines of a text file, and what keeps it from being one."""
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}.")
-    data = path.read_bytes()
+    data = _unpacked(path.read_bytes())
     if not data.strip():
         return [], ["the file is empty."]
     if b"\0" in data[:65536]:
@@ -108,6 +111,18 @@ def _lines(path: Path) -> tuple[list[str], list[str]]:
         return data.decode("utf-8-sig").replace("\r\n", "\n").split("\n"), []
     except UnicodeDecodeError as error:
         return [], [f"this is not a text file in UTF-8: byte {error.start} cannot be read."]
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Text of a run, or of the only file in a zip, as runs are sent to the lab's site."""
+    if not data.startswith(b"PK\x03\x04"):
+        return data
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+            return archive.read(names[0]) if len(names) == 1 else data
+    except (zipfile.BadZipFile, NotImplementedError):
+        return data
 
 
 def _columns(path: Path) -> int:

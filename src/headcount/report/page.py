@@ -44,13 +44,12 @@ pre { background: var(--soft); padding: .8rem; overflow-x: auto; font-size: .85r
 
 
 def study_table(results: Results, measure: str) -> ResultTable:
-    """Methods by data sets; a method without results on some data set is left out."""
+    """Methods by data sets; a method that failed on some data set or seed is left out."""
     part = results.by(measure)
-    whole = [
-        name
-        for name in dict.fromkeys(part["method"].tolist())
-        if len(set(part["dataset"][part["method"] == name].tolist())) == len(results.datasets)
-    ]
+    names, codes = np.unique(part["method"], return_inverse=True)
+    rows = np.bincount(codes)
+    complete = names[rows == rows.max()] if len(rows) else names
+    whole = [name for name in dict.fromkeys(part["method"].tolist()) if name in complete]
     return result_table(part.rows(np.isin(part["method"], whole)), measure)
 
 
@@ -123,7 +122,7 @@ def _head(results: Results) -> str:
     return (
         f"<h1>{escape(about['study']['name'])}</h1>"
         f"<p class=note>A study of quantifiers: estimates of class shares, compared on "
-        f"{bags:,} bags of each of {len(rows)} data sets.</p>"
+        f"{bags:,} bags of {'the' if len(rows) == 1 else 'each'} data set.</p>"
         f"<p class=lead>Best by average rank — {'; '.join(lead)}.</p>{failed}"
         + frame_table(["data set", "labelled", "test pool", "training prevalence"], rows)
     )
@@ -274,15 +273,15 @@ def _how(results: Results) -> str:
     chosen = ""
     if results.selection is not None:
         s = results.selection
+        shown = ("dataset", "seed", "method", "measure", "parameters")
         rows = [
-            [str(s[c][i]) for c in ("dataset", "method", "measure", "setting")]
-            + [f"{s['error'][i]:.4f}"]
+            [str(s[c][i]) for c in shown] + [f"{s['error'][i]:.4f}"]
             for i in np.flatnonzero(s["rank"] == 1)
         ]
+        header = ["data set", "seed", "method", "by", "setting", "error on validation"]
         chosen = (
-            "<details><summary>Selected settings</summary><p class=note>The number of a setting "
-            "counts the combinations of the method's grid, from 0.</p>"
-            + frame_table(["data set", "method", "by", "setting", "error on validation"], rows)
+            "<details><summary>Selected settings</summary>"
+            + frame_table(header, rows)
             + "</details>"
         )
     return (

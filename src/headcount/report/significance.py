@@ -16,6 +16,10 @@ from headcount.frame import Frame
 from headcount.kernels.random import as_seed
 
 Floats = NDArray[np.float64]
+LEGEND = (
+    "* best; ‡ not significantly different from it by a paired t-test (p >= 0.05); † p < 0.05 but "
+    "not beyond doubt (p > 0.001)."
+)
 
 
 def error_table(frame: Frame, measure: str, by: str = "method") -> tuple[Floats, list[str]]:

@@ -77,7 +77,9 @@ class Results:
         frame = self.frame
         bad = np.flatnonzero(frame["failure"] != "")
         lines = dict.fromkeys(
-            f"{frame['method'][i]} on {frame['dataset'][i]}: {frame['failure'][i]}" for i in bad
+            f"{frame['method'][i]} on {frame['dataset'][i]} (seed {frame['seed'][i]}): "
+            f"{frame['failure'][i]}"
+            for i in bad
         )
         if self.selection is not None:
             for name in dict.fromkeys(self.selection["method"].tolist()):

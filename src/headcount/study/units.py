@@ -110,7 +110,9 @@ def final_units(study: Study, scores: Frame | None) -> tuple[list[Unit], Frame |
         units += _units(replace(study, seeds=[seed]), "test", part)
     table = None
     if scores is not None and ranks is not None:
-        table = Frame({**scores.to_dict(), "rank": ranks})
+        texts = [[_words(s) for s in method.settings()] for method in study.methods]
+        words = [texts[m][s] for m, s in zip(scores["number"], scores["setting"], strict=True)]
+        table = Frame({**scores.to_dict(), "parameters": words, "rank": ranks})
     return units, table
 
 
@@ -210,6 +212,11 @@ def _units(study: Study, stage: str, trials: dict[str, list[Trial]]) -> list[Uni
                 for group in groups.values()
             ]
     return units
+
+
+def _words(setting: dict[str, Any]) -> str:
+    """A setting as text, such as C=1.0."""
+    return ", ".join(f"{k.removeprefix('classifier__')}={v}" for k, v in setting.items())
 
 
 def _seeded(quantifier: Quantifier, seed: int) -> Quantifier:
