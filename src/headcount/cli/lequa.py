@@ -131,7 +131,7 @@ def convert(
     import shutil
 
     from headcount.exceptions import InputError
-    from headcount.lequa.official import write_official
+    from headcount.lequa.publish import write_official
     from headcount.lequa.task import open_task
 
     if output.exists():

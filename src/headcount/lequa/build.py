@@ -15,7 +15,7 @@ from headcount.bags import Bags
 from headcount.data.tables import as_names
 from headcount.exceptions import InputError, choose
 from headcount.frame import Frame
-from headcount.lequa.official import write_official, zip_task
+from headcount.lequa.publish import write_official, zip_task
 from headcount.lequa.runs import write_run
 from headcount.lequa.task import Task, write_bags, write_items, write_task
 from headcount.protocols import UniformPrevalence

@@ -1,4 +1,4 @@
-"""The official layout of LeQua, in folders and zip files, to and from the compact form."""
+"""Read the official layout of LeQua, in folders and zip files, into the compact form."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount.exceptions import InputError
-from headcount.files import read_json, write_json, write_text, write_whole
-from headcount.lequa.runs import read_run, write_run
-from headcount.lequa.task import Task, save_array, write_items, write_task
+from headcount.files import read_json, write_json, write_whole
+from headcount.lequa.runs import read_run
+from headcount.lequa.task import save_array, write_items, write_task
 from headcount.lequa.tasks import SPECS
 
 PARTS = {"train": "training_data.txt", "dev": "dev_samples/", "test": "test_samples/"}
@@ -143,62 +143,6 @@ def compacted(path: Path) -> Path:
             ordinal=bool(spec and spec.ordinal),
         )
     return home
-
-
-def write_official(task: Task, folder: Path) -> None:
-    """Write a task in the official layout, below ``public``; the gold is not part of it."""
-    public = folder / "public"
-    lines = _item_lines(task, "train", task.train.y)
-    names = ["text"] if task.form == "text" else [str(i) for i in range(task.columns)]
-    header = ",".join(names)
-    _write_bytes(public / "training_data.txt", f"label,{header}\n".encode() + b"".join(lines))
-    rows = "\n".join(f"{label} {code}" for code, label in enumerate(task.classes))
-    write_text(public / "label_map.txt", rows + "\n")
-    for split in ("dev", "test"):
-        samples = task.dev if split == "dev" else task.test
-        if samples is None:
-            continue
-        lines = _item_lines(task, split)
-        home = public / f"{split}_samples"
-        home.mkdir(parents=True, exist_ok=True)
-        for i, items in enumerate(samples.bags):
-            body = b"".join([lines[j] for j in items.tolist()])
-            (home / f"{i}.txt").write_bytes(f"{header}\n".encode() + body)
-        flat = np.full((len(samples.bags), task.n_classes), 1 / task.n_classes)
-        write_run(public / f"dummy_{split}_predictions.txt", flat)
-    truth = task.truth("dev")
-    if truth is not None:
-        write_run(public / "dev_prevalences.txt", truth)
-
-
-def zip_task(folder: Path, name: str, gold: Path | None) -> list[Path]:
-    """Zip files as the lab ships them: training and dev, test, gold; the same bytes each time."""
-    public = folder / "public"
-    tests = ("test_samples", "dummy_test_predictions.txt")
-    parts: dict[str, list[Path]] = {"train_dev": [], "test": []}
-    for path in sorted(public.rglob("*.txt")):
-        first = path.relative_to(public).parts[0]
-        parts["test" if first in tests else "train_dev"].append(path)
-    made = []
-    for part, paths in parts.items():
-        members = {f"{name}/public/{p.relative_to(public).as_posix()}": p for p in paths}
-        made.append(_zip(folder.parent / f"{name}.{part}.zip", members))
-    if gold is not None:
-        members = {f"{name}/public/test_prevalences.txt": gold}
-        made.append(_zip(gold.parent / f"{name}.test_prevalences.zip", members))
-    return made
-
-
-def _zip(path: Path, members: dict[str, Path]) -> Path:
-    def write(beside: Path) -> None:
-        with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            for name, file in members.items():
-                info = zipfile.ZipInfo(name)  # no time of day: the same bytes each time
-                info.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(info, file.read_bytes(), compresslevel=1)
-
-    write_whole(path, write)
-    return path
 
 
 def _siblings(path: Path) -> list[Path]:
@@ -434,32 +378,6 @@ def _prevalences(files: _Files, home: Path, n_classes: int) -> None:
             finally:
                 beside.unlink()
             _write_bytes(path, data)
-
-
-def _item_lines(task: Task, split: str, labels: Any = None) -> list[bytes]:
-    """One line of text for each item of a split: each is formatted once, however often drawn."""
-    X = task.train.X if split == "train" else task.samples(split).X
-    if task.form == "text":
-        lines = []
-        for text in X.tolist():
-            quoted = '"' + text.replace('"', '""') + '"'
-            lines.append(f"{quoted}\n".encode())
-    else:
-        lines = _number_lines(np.asarray(X))
-    if labels is None:
-        return lines
-    return [f"{y},".encode() + line for y, line in zip(labels.tolist(), lines, strict=True)]
-
-
-def _number_lines(X: NDArray[np.float32]) -> list[bytes]:
-    """Numbers with as many digits as tell them from their neighbours, so that they read back."""
-    import pyarrow as pa
-    from pyarrow import csv as arrow
-
-    table = pa.table({str(j): np.ascontiguousarray(X[:, j]) for j in range(X.shape[1])})
-    out = io.BytesIO()
-    arrow.write_csv(table, out, arrow.WriteOptions(include_header=False))
-    return out.getvalue().splitlines(keepends=True)
 
 
 def _write_bytes(path: Path, data: bytes) -> None:
