@@ -396,3 +396,13 @@ def test_classes_of_type_object_are_read_as_labels_are():
         y, classes=np.unique(y)
     )
     assert bags.classes.tolist() == ["a", "b"]
+
+
+def test_an_order_of_categories_that_is_lost_is_told():
+    X = np.arange(60.0)[:, None]
+    names = np.repeat(["low", "mid", "high"], 20)
+    ordered = pd.Categorical(names, categories=["low", "mid", "high"], ordered=True)
+    with pytest.warns(headcount.HeadcountWarning, match="order of the categories"):
+        assert headcount.CC().fit(X, ordered).classes_.tolist() == ["high", "low", "mid"]
+    numbers = pd.Categorical(np.repeat([2, 10, 11], 20), categories=[2, 10, 11], ordered=True)
+    headcount.CC().fit(X, numbers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount.exceptions import InputError
+from headcount.exceptions import HeadcountWarning, InputError
 
 Floats = NDArray[np.float64]
 SUM_TOLERANCE = 1e-3
@@ -94,6 +95,7 @@ def labels(y: Any) -> NDArray[Any]:
             "This estimator requires y to be passed, but the target y is None: "
             "quantifiers learn from labelled items."
         )
+    _warn_of_order(y)
     array = column(y, "y")
     if len(array) == 0:
         raise InputError("y is empty: there are no labels (0 sample(s)).")
@@ -106,6 +108,21 @@ def labels(y: Any) -> NDArray[Any]:
             "Cut the values into classes first."
         )
     return array
+
+
+def _warn_of_order(y: Any) -> None:
+    """Ordered categories are sorted like all labels; say so where that changes their order."""
+    dtype = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", False) is not True:
+        return
+    names = list(getattr(dtype, "categories", []))
+    if names != sorted(names):
+        warnings.warn(
+            f"the order of the categories {names[:5]} is not kept: classes are sorted. Use numbers "
+            "as labels where the order counts, as for NMD.",
+            HeadcountWarning,
+            stacklevel=4,
+        )
 
 
 def encode(y: NDArray[Any], classes: ArrayLike | None = None) -> tuple[NDArray[Any], Any]:
