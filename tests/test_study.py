@@ -379,10 +379,10 @@ def test_the_tweet_study_runs_on_any_table(tmp_path):
 
 
 def test_published_tables_are_the_papers():
-    table = published("tweets", "rae")
+    table = published("tweets_rae")
     row = table["dataset"].tolist().index("GASP")
     assert (table["SLD"][row], table["CC"][row]) == (0.337, 2.850)
-    assert published("tweets", "kld") is None
+    assert published("tweets_kld") is None
 
 
 def test_commands(tmp_path, monkeypatch):

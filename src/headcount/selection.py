@@ -27,7 +27,7 @@ from headcount.exceptions import HeadcountWarning, InputError
 from headcount.frame import Frame
 from headcount.kernels.random import as_seed
 from headcount.measures import Measure, measure
-from headcount.methods.base import MetaQuantifier, Quantifier, ScoreQuantifier, SharedPasses
+from headcount.methods.base import MetaQuantifier, Quantifier, SharedPasses, pass_groups
 from headcount.progress import track
 from headcount.protocols import UniformPrevalence
 
@@ -81,7 +81,7 @@ class _Search(MetaQuantifier):
         settings = self._candidates()
         trials = [configured(base, setting) for setting in settings]
         folds = self._folds(X, array, pool, bags)
-        jobs = [(f, group) for f in range(len(folds)) for group in _groups(trials)]
+        jobs = [(f, group) for f in range(len(folds)) for group in pass_groups(trials)]
         outcomes_of = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(_score_group)([trials[i] for i in group], folds[f], self.measure_)
             for f, group in jobs
@@ -307,13 +307,9 @@ def configured(base: Quantifier, setting: dict[str, Any]) -> Quantifier:
     return configured
 
 
-def _groups(trials: list[Quantifier]) -> list[list[int]]:
-    """Numbers of the trials that share a classifier pass, in order of first appearance."""
-    groups: dict[Any, list[int]] = {}
-    for i, q in enumerate(trials):
-        key = q._pass_key() if isinstance(q, ScoreQuantifier) else None
-        groups.setdefault(i if key is None else key, []).append(i)
-    return list(groups.values())
+def setting_text(setting: Mapping[str, Any]) -> str:
+    """A setting in words, such as C=1.0."""
+    return ", ".join(f"{k.removeprefix('classifier__')}={v}" for k, v in setting.items())
 
 
 def _score_group(trials: list[Quantifier], fold: Fold, each: Measure) -> list[tuple[float, str]]:

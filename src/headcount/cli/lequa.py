@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -151,11 +151,14 @@ def check(
     split: Annotated[str, typer.Option(help="dev or test.")] = "test",
 ) -> None:
     """List every fault of a run; exit code 1 if there are any."""
-    from headcount.exceptions import choose
+    from headcount.exceptions import InputError, choose
     from headcount.lequa.runs import check_run
 
     choose("split", split, ["dev", "test"])
-    n_classes, n_samples = _expected(task, split)
+    rules = _rules(task)
+    if split not in rules.counts:
+        raise InputError(f"{task} has no {split} samples.")
+    n_classes, n_samples = rules.n_classes, rules.counts[split]
     faults = check_run(run, n_classes, n_samples)
     for fault in faults:
         typer.echo(f"{run.name}: {fault}")
@@ -180,8 +183,6 @@ def score(
     from headcount.files import write_text
     from headcount.lequa.runs import read_run
     from headcount.lequa.score import score_runs
-    from headcount.lequa.task import open_task
-    from headcount.lequa.tasks import SPECS
     from headcount.report.significance import LEGEND
 
     choose("kind of table", table, ["text", "markdown", "latex", "html"])
@@ -193,22 +194,19 @@ def score(
     if official:
         names = [str(path) for path in runs]
     true = read_run(truth)
-    if Path(task).exists() or task not in SPECS:
-        opened = open_task(task)
-        size, ordinal, year = opened.size, opened.ordinal, 2022
-        n_classes = opened.n_classes
-        counts = {len(s.bags) for s in (opened.dev, opened.test) if s is not None}
-    else:
-        spec = SPECS[task]
-        size, ordinal, year, n_classes = spec.size, spec.ordinal, spec.year, spec.n_classes
-        counts = {spec.n_dev, spec.n_test}
-    if true.shape[1] != n_classes or (len(true) not in counts and Path(task).exists()):
+    rules = _rules(task)
+    counts = sorted(set(rules.counts.values()))
+    if true.shape[1] != rules.n_classes or (len(true) not in counts and Path(task).exists()):
         raise InputError(
             f"{truth.name} has {len(true)} samples of {true.shape[1]} classes, and {task} has "
-            f"{' or '.join(map(str, sorted(counts)))} of {n_classes}."
+            f"{' or '.join(map(str, counts))} of {rules.n_classes}."
         )
     scores = score_runs(
-        true, dict(zip(names, runs, strict=True)), size=size, ordinal=ordinal, year=year
+        true,
+        dict(zip(names, runs, strict=True)),
+        size=rules.size,
+        ordinal=rules.ordinal,
+        year=rules.year,
     )
     if official:
         text = "\n".join(scores.official(name) for name in names)
@@ -254,6 +252,7 @@ def run(
     from headcount.lequa.score import score_runs
     from headcount.lequa.solve import solve
     from headcount.lequa.task import open_task
+    from headcount.selection import setting_text
     from headcount.study.build import quantifier_classes
 
     choose("split", split, ["dev", "test"])
@@ -281,7 +280,7 @@ def run(
         progress=True,
     )
     write_run(output, estimates)
-    words = ", ".join(f"{k.removeprefix('classifier__')}={v}" for k, v in chosen.items())
+    words = setting_text(chosen)
     typer.echo(
         f"Wrote {output}: {len(estimates):,} samples" + (f"; chosen {words}" if words else "")
     )
@@ -347,16 +346,29 @@ def _shares(pairs: dict[str, str] | None) -> dict[str, float] | None:
         raise InputError(f"--prevalence must give numbers, got {pairs}.") from None
 
 
-def _expected(task: str, split: str) -> tuple[int, int]:
-    """Numbers of classes and samples of an official task or a folder."""
+class _Rules(NamedTuple):
+    """What runs of a task must look like, and how they are scored."""
+
+    n_classes: int
+    size: int
+    ordinal: bool
+    year: int
+    counts: dict[str, int]  # samples of dev and test
+
+
+def _rules(task: str) -> _Rules:
+    """Rules of a task's folder, or of an official task; a folder of that name comes first."""
     from headcount.exceptions import InputError
     from headcount.lequa.task import open_task
     from headcount.lequa.tasks import SPECS
 
-    if task in SPECS and not Path(task).is_dir():
-        spec = SPECS[task]
-        return spec.n_classes, spec.n_dev if split == "dev" else spec.n_test
-    if not Path(task).exists():
+    if Path(task).exists():
+        opened = open_task(task)
+        found = {"dev": opened.dev, "test": opened.test}
+        counts = {split: len(s.bags) for split, s in found.items() if s is not None}
+        return _Rules(opened.n_classes, opened.size, opened.ordinal, 2022, counts)
+    if task not in SPECS:
         raise InputError(f"{task!r} is neither a task's folder nor one of {', '.join(SPECS)}.")
-    opened = open_task(task)
-    return opened.n_classes, len(opened.samples(split).bags)
+    spec = SPECS[task]
+    counts = {"dev": spec.n_dev, "test": spec.n_test}
+    return _Rules(spec.n_classes, spec.size, spec.ordinal, spec.year, counts)

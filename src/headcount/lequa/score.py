@@ -46,17 +46,18 @@ class Scores:
         for name, errors in self.errors.items():
             columns[name] = [float(errors[run].mean()) for run in runs]
             columns[f"sd({name})"] = [float(errors[run].std()) for run in runs]
-            columns[f"mark({name})"] = [self._mark(name, run) for run in runs]
+            marks = self._marks(name)
+            columns[f"mark({name})"] = [marks.get(run, "") for run in runs]
         return Frame(columns)
 
-    def _mark(self, name: str, run: str) -> str:
+    def _marks(self, name: str) -> dict[str, str]:
+        """Mark of each run by the paired t-test; none for too few runs or samples."""
         errors = self.errors[name]
         if len(errors) < 2 or len(next(iter(errors.values()))) < 10:
-            return ""
+            return {}
         names = list(errors)
         outcome = against_best(np.column_stack([errors[n] for n in names]), names)
-        marks = dict(zip(outcome["method"].tolist(), outcome["mark"].tolist(), strict=True))
-        return str(marks[run])
+        return dict(zip(outcome["method"].tolist(), outcome["mark"].tolist(), strict=True))
 
     def official(self, run: str) -> str:
         """What the official script of the year prints for a run."""

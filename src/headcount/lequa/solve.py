@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from headcount.lequa.task import Task
 from headcount.lequa.tasks import SPECS
 from headcount.methods import ACC, CC, MLPE, PACC, PCC, SLD, HDy
 from headcount.methods.base import Quantifier
-from headcount.report.page import frame_table
+from headcount.report.page import frame_table, published
 from headcount.selection import GridSearch
 from headcount.study import Method, Study, run
 from headcount.systems import lequa2022
@@ -244,24 +243,21 @@ def baselines(
 
 def published_beside(task: Task, scores: Scores) -> str:
     """HTML of the lab's published results beside ours, if this is (of the size of) that task."""
-    from pyarrow import csv
-
     spec = SPECS.get(task.name)
     if spec is None or spec.year != 2022 or task.seed is not None:
         return ""
     if (len(task.samples("test").bags), task.size) != (spec.n_test, spec.size):
         return ""
-    file = resources.files("headcount") / "published" / "lequa2022.csv"
-    with resources.as_file(file) as path:
-        table = csv.read_csv(path)
+    table = published("lequa2022")
+    assert table is not None  # it comes with the package
     rows = []
     ours = scores.errors
-    for row in table.to_pylist():
-        if row["task"] != task.name:
-            continue
-        name = row["run"].removesuffix("-tfidf")
+    for i in np.flatnonzero(table["task"] == task.name):
+        theirs = str(table["run"][i])
+        name = theirs.removesuffix("-tfidf")
         mine = [f"{ours[m][name].mean():.5f}" if name in ours[m] else "—" for m in ("rae", "ae")]
-        rows.append([row["run"], f"{row['rae']:.5f}", mine[0], f"{row['ae']:.5f}", mine[1]])
+        rae, ae = table["rae"][i], table["ae"][i]
+        rows.append([theirs, f"{rae:.5f}", mine[0], f"{ae:.5f}", mine[1]])
     header = ["run", "published RAE", "ours", "published AE", "ours"]
     note = (
         f"<h2>Published results</h2><p class=note>Of the lab on its own {escape(task.name)} data; "

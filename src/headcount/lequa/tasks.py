@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headcount.exceptions import choose
-
 
 @dataclass(frozen=True)
 class Spec:
@@ -19,11 +17,6 @@ class Spec:
     n_dev: int = 1000
     n_test: int = 5000
     ordinal: bool = False
-
-    @property
-    def measures(self) -> tuple[str, str]:
-        """The ranking measure, then the other one."""
-        return ("nmd", "macro-nmd") if self.ordinal else ("rae", "ae")
 
 
 SPECS = {
@@ -39,8 +32,3 @@ SPECS = {
         Spec("T4", 2024, 2, "vector", 250),
     )
 }
-
-
-def spec_of(name: str) -> Spec:
-    """Official task by name."""
-    return SPECS[choose("task", name, SPECS)]

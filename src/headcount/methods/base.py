@@ -308,6 +308,15 @@ def check_quantifier_type(value: Any) -> None:
         )
 
 
+def pass_groups(quantifiers: Sequence[Quantifier]) -> list[list[int]]:
+    """Numbers of the quantifiers that share a classifier pass, in order of first appearance."""
+    groups: dict[Any, list[int]] = {}
+    for i, q in enumerate(quantifiers):
+        key = q._pass_key() if isinstance(q, ScoreQuantifier) else None
+        groups.setdefault(i if key is None else key, []).append(i)
+    return list(groups.values())
+
+
 class SharedPasses:
     """Fits quantifiers on one data set; the same classifier settings share one classifier pass.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount.data.tables import read_table
 from headcount.exceptions import HeadcountError
 from headcount.files import write_text
 from headcount.frame import Frame
@@ -219,16 +220,13 @@ def _triangle(frame: Frame, measure: str, names: list[str], labels: list[str]) -
     )
 
 
-def published(name: str, measure: str) -> Frame | None:
-    """Published means of a study, a row a data set; None where there are none."""
-    from pyarrow import csv
-
-    file = resources.files("headcount") / "published" / f"{name}_{measure}.csv"
+def published(name: str) -> Frame | None:
+    """Published results that come with the package, by name; None where there are none."""
+    file = resources.files("headcount") / "published" / f"{name}.csv"
     if not file.is_file():
         return None
     with resources.as_file(file) as path:
-        table = csv.read_csv(path)
-    return Frame({c: table[c].to_numpy() for c in table.column_names})
+        return read_table(path)
 
 
 def _published(results: Results) -> str:
@@ -242,7 +240,7 @@ def _published(results: Results) -> str:
         "only the order of methods compares.</p>"
     ]
     for measure in results.measures:
-        theirs = published(name, measure)
+        theirs = published(f"{name}_{measure}")
         if theirs is None:
             continue
         table = study_table(results, measure)

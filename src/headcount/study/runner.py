@@ -71,7 +71,8 @@ def run(
     _sweep(home)
     with _backend(dask):
         first = select_units(study)
-        _forget_others(home, digest(study.description()))
+        provenance = _provenance(study, prints)
+        _forget_others(home, provenance["hash"])
         write_json(home / "plan.json", _plan(study, first, None, prints))
         chosen = _outcomes(first, home, prints, n_jobs, "selecting", progress)
         second, selection = final_units(study, _joined(chosen) if chosen else None)
@@ -83,7 +84,6 @@ def run(
         parts = _outcomes(second, home, prints, n_jobs, "testing", progress)
     if selection is not None:
         write_parquet(home / "selection.parquet", selection)
-    provenance = _provenance(study, prints)
     write_json(home / "provenance.json", provenance)
     frame = _ordered(_joined(parts), study)
     write_parquet(home / "results.parquet", frame)
@@ -232,7 +232,7 @@ def _ordered(frame: Frame, study: Study) -> Frame:
 
 def _provenance(study: Study, prints: dict[str, str]) -> dict[str, Any]:
     """How the results came about; nothing of it depends on where or when it ran."""
-    described = study.description()
+    described = study.description(prints)
     libraries = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "pyarrow")
     return {
         "study": described,

@@ -128,11 +128,11 @@ class Study:
         wanted = list(method.only) or list(self.measures)
         return wanted if method.grid or method.only else [""]
 
-    def description(self) -> dict[str, Any]:
-        """Everything that decides the results, as plain data."""
+    def description(self, prints: Mapping[str, str]) -> dict[str, Any]:
+        """Everything that decides the results, as plain data; `prints` are hashes of the data."""
         return {
             "name": self.name,
-            "datasets": {data.name: data.fingerprint() for data in self.datasets},
+            "datasets": dict(prints),
             "methods": [
                 {
                     "name": m.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +16,8 @@ from headcount.bags import Bags
 from headcount.evaluation import aligned_truth, score_estimates
 from headcount.frame import Frame
 from headcount.measures import measure
-from headcount.methods.base import Quantifier, ScoreQuantifier, SharedPasses
-from headcount.selection import configured
+from headcount.methods.base import Quantifier, SharedPasses, pass_groups
+from headcount.selection import configured, setting_text
 from headcount.study.study import Study, digest, plain
 
 COLUMNS = ["dataset", "seed", "number", "method", "setting", "measure", "error", "failure"]
@@ -71,49 +72,48 @@ def select_units(study: Study) -> list[Unit]:
         if method.grid
         for trial in _trials(study, m)
     ]
-    return _units(study, "select", {data.name: trials for data in study.datasets})
+    return _units(study, "select", dict.fromkeys(_places(study), trials))
 
 
 def final_units(study: Study, scores: Frame | None) -> tuple[list[Unit], Frame | None]:
     """Units that estimate the test bags with every winner; and the table of the search."""
-    winners: dict[tuple[str, int], list[Trial]] = {}
-    ranks = None if scores is None else np.zeros(scores.n_rows, dtype=np.int64)
-    for data in study.datasets:
-        for seed in study.seeds:
-            chosen: list[Trial] = []
-            for m, method in enumerate(study.methods):
-                trials = _trials(study, m)
-                if not method.grid:
-                    chosen += trials
-                    continue
-                assert scores is not None and ranks is not None
-                best: dict[int, list[str]] = {}
-                for label in study.labels(method):
-                    mine = (
-                        (scores["dataset"] == data.name)
-                        & (scores["seed"] == seed)
-                        & (scores["number"] == m)
-                        & (scores["measure"] == label)
-                    )
-                    rows = np.flatnonzero(mine)
-                    errors = np.abs(scores["error"][rows])
-                    order = np.where(np.isfinite(errors), errors, np.inf)
-                    ranks[rows] = np.argsort(np.argsort(order, kind="stable"), kind="stable") + 1
-                    if np.isfinite(order).any():
-                        winner = int(scores["setting"][rows[int(np.argmin(order))]])
-                        best.setdefault(winner, []).append(label)
-                chosen += [replace(trials[i], labels=tuple(v)) for i, v in sorted(best.items())]
-            winners[data.name, seed] = chosen
-    units = []
-    for seed in study.seeds:
-        part = {data.name: winners[data.name, seed] for data in study.datasets}
-        units += _units(replace(study, seeds=[seed]), "test", part)
-    table = None
-    if scores is not None and ranks is not None:
-        texts = [[_words(s) for s in method.settings()] for method in study.methods]
-        words = [texts[m][s] for m, s in zip(scores["number"], scores["setting"], strict=True)]
-        table = Frame({**scores.to_dict(), "parameters": words, "rank": ranks})
-    return units, table
+    fixed = [m for m, method in enumerate(study.methods) if not method.grid]
+    chosen = {place: [t for m in fixed for t in _trials(study, m)] for place in _places(study)}
+    if scores is None:
+        return _units(study, "test", chosen), None
+    ranks = np.zeros(scores.n_rows, dtype=np.int64)
+    for m, method in enumerate(study.methods):
+        if not method.grid:
+            continue
+        trials = _trials(study, m)
+        for place in chosen:
+            best: dict[int, list[str]] = {}
+            for label in study.labels(method):
+                rows = _rows(scores, place, m, label)
+                errors = np.abs(scores["error"][rows])
+                order = np.where(np.isfinite(errors), errors, np.inf)
+                ranks[rows] = np.argsort(np.argsort(order, kind="stable"), kind="stable") + 1
+                if np.isfinite(order).any():
+                    winner = int(scores["setting"][rows[int(np.argmin(order))]])
+                    best.setdefault(winner, []).append(label)
+            chosen[place] += [replace(trials[i], labels=tuple(v)) for i, v in sorted(best.items())]
+    for found in chosen.values():
+        found.sort(key=lambda t: (t.method, t.setting))
+    texts = [[setting_text(s) for s in method.settings()] for method in study.methods]
+    words = [texts[m][s] for m, s in zip(scores["number"], scores["setting"], strict=True)]
+    table = Frame({**scores.to_dict(), "parameters": words, "rank": ranks})
+    return _units(study, "test", chosen), table
+
+
+def _places(study: Study) -> list[tuple[str, int]]:
+    """Every data set with every seed."""
+    return [(data.name, seed) for data in study.datasets for seed in study.seeds]
+
+
+def _rows(scores: Frame, place: tuple[str, int], m: int, label: str) -> NDArray[np.int64]:
+    """Rows of one method's settings on one data set and seed, by one measure."""
+    mine = (scores["dataset"] == place[0]) & (scores["seed"] == place[1])
+    return np.flatnonzero(mine & (scores["number"] == m) & (scores["measure"] == label))
 
 
 def work(unit: Unit) -> Frame:
@@ -196,27 +196,16 @@ def _trials(study: Study, m: int) -> list[Trial]:
     ]
 
 
-def _units(study: Study, stage: str, trials: dict[str, list[Trial]]) -> list[Unit]:
+def _units(study: Study, stage: str, trials: Mapping[tuple[str, int], list[Trial]]) -> list[Unit]:
     protocol = study.selection if stage == "select" else study.protocol
+    sources = {data.name: data for data in study.datasets}
     units = []
-    for data in study.datasets:
-        for seed in study.seeds:
-            seeded = [replace(t, quantifier=_seeded(t.quantifier, seed)) for t in trials[data.name]]
-            groups: dict[Any, list[Trial]] = {}
-            for i, t in enumerate(seeded):
-                q = t.quantifier
-                key = q._pass_key() if isinstance(q, ScoreQuantifier) else None
-                groups.setdefault(i if key is None else key, []).append(t)
-            units += [
-                Unit(stage, data, seed, protocol, tuple(study.measures), tuple(group))
-                for group in groups.values()
-            ]
+    for (name, seed), found in trials.items():
+        seeded = [replace(t, quantifier=_seeded(t.quantifier, seed)) for t in found]
+        for group in pass_groups([t.quantifier for t in seeded]):
+            mine = tuple(seeded[i] for i in group)
+            units.append(Unit(stage, sources[name], seed, protocol, tuple(study.measures), mine))
     return units
-
-
-def _words(setting: dict[str, Any]) -> str:
-    """A setting as text, such as C=1.0."""
-    return ", ".join(f"{k.removeprefix('classifier__')}={v}" for k, v in setting.items())
 
 
 def _seeded(quantifier: Quantifier, seed: int) -> Quantifier:

@@ -73,7 +73,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         check.whole("batch_size", self.batch_size)
         check.whole("max_length", self.max_length)
         documents(X)
-        self.identity_ = _identity(locate(self.model, self.download), self.max_length)
+        locate(self.model, self.download)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -87,8 +87,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         store = _Store(self.cache, identity)
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
         found = store.get(keys)
-        order = dict.fromkeys(k for k in keys if k not in found)
-        missing = dict.fromkeys(order)
+        missing = dict.fromkeys(k for k in keys if k not in found)
         by_key = dict(zip(keys, texts, strict=True))
         # Documents of similar length share a batch, so that little is padded.
         queue = sorted(missing, key=lambda k: len(by_key[k]))
