@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         Quantifier,
         ReadMe,
         ScoreQuantifier,
+        WithIntervals,
         X,
     )
     from headcount.protocols import (
@@ -127,6 +128,7 @@ _HOMES = {
         "SVMRAE",
         "ScoreQuantifier",
         "T50",
+        "WithIntervals",
         "X",
     ],
     "protocols": [

@@ -232,6 +232,15 @@ class Bags:
         return cls.from_groups(stamps.astype(f"datetime64[{PERIODS[every]}]"), y=y)
 
     @classmethod
+    def _made(cls, indptr: NDArray[np.int64], indices: NDArray[Any], n_items: int) -> Bags:
+        """Bags that are sound by construction: nothing is checked, and items are not sorted."""
+        bags = object.__new__(cls)
+        values = (indptr, _narrow(indices, n_items), n_items, np.arange(len(indptr) - 1))
+        for name, value in zip(("indptr", "indices", "n_items", "ids"), values, strict=True):
+            object.__setattr__(bags, name, value)
+        return bags
+
+    @classmethod
     def from_samples(
         cls, samples: Sequence[Any], *, ids: ArrayLike | None = None
     ) -> tuple[Any, Bags]:

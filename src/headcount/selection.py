@@ -25,6 +25,7 @@ from headcount.bags import Bags
 from headcount.evaluation import aligned_truth
 from headcount.exceptions import HeadcountWarning, InputError
 from headcount.frame import Frame
+from headcount.intervals import Interval, Request
 from headcount.kernels.random import as_seed
 from headcount.measures import Measure, measure
 from headcount.methods.base import MetaQuantifier, Quantifier, SharedPasses, pass_groups
@@ -110,6 +111,9 @@ class _Search(MetaQuantifier):
         """Estimate with the best setting."""
         check_is_fitted(self, "members_")
         return self.best_quantifier_.predict_bags(X, bags)
+
+    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
+        return self.best_quantifier_._bounded(X, bags, request)
 
     def _folds(self, X: Any, y: NDArray[Any], pool: Any, bags: Bags | None) -> list[Fold]:
         """Training part, pool and bags of each round of validation."""

@@ -48,8 +48,8 @@ def cross_fit(
     X: Any,
     y: Any,
     *,
-    cv: int | float = 5,
-    held_out: bool = True,
+    cv: int | float | None = 5,
+    held_out: bool | None = True,
     labels_only: bool = False,
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -60,8 +60,9 @@ def cross_fit(
     ----------
     cv : int or float
         Number of stratified folds, or the share of items to hold out once.
-    held_out : bool
-        False skips the scores of held-out items, for methods that do not need them.
+    held_out : bool or None
+        False skips the scores of held-out items, for methods that do not need them; None skips
+        them only where `cv` is None or a class has too few items.
     labels_only : bool
         Score by predictions, whatever else the classifier offers.
     """
@@ -86,7 +87,7 @@ def cross_fit(
         )
     kind = "label" if labels_only else score_kind(fitted, len(classes))
     consistent = _predicts_argmax(fitted, X, classes, kind)
-    if not held_out:
+    if held_out is False or (held_out is None and (cv is None or _too_few(codes, cv))):
         return ScorePass(classes, frequency, fitted, kind=kind, predicts_argmax=consistent)
     splits = _splits(codes, classes, cv, random_state)
     jobs = (
@@ -210,12 +211,20 @@ def _fit_and_score(
     return scores
 
 
+def _too_few(codes: NDArray[np.int64], cv: int | float) -> bool:
+    """Whether a class has fewer items than it takes to hold some out."""
+    least = np.bincount(codes).min()
+    return bool(min(least * cv, least * (1 - cv)) < 1 if 0 < cv < 1 else least < cv)
+
+
 def _splits(
-    codes: NDArray[np.int64], classes: NDArray[Any], cv: int | float, random_state: Any
+    codes: NDArray[np.int64], classes: NDArray[Any], cv: int | float | None, random_state: Any
 ) -> list[Split]:
     counts = np.bincount(codes, minlength=len(classes))
     rarest = int(np.argmin(counts))
     seed = as_seed(random_state) % 2**32
+    if cv is None:
+        raise InputError("cv=None leaves no held-out scores, and this method needs them.")
     if isinstance(cv, bool) or not isinstance(cv, (int, float, np.integer, np.floating)):
         raise InputError(f"cv must be a number of folds or a share to hold out, got {cv!r}.")
     if isinstance(cv, (float, np.floating)) and 0 < cv < 1:

@@ -3,6 +3,7 @@
 from headcount.methods.adjusting import ACC, BBSE, FM, PACC, RLLS, BBSESoft
 from headcount.methods.base import Quantifier, ScoreQuantifier
 from headcount.methods.binary import BinaryQuantifier, OneVsAll
+from headcount.methods.bounded import WithIntervals
 from headcount.methods.counting import CC, MLPE, PCC
 from headcount.methods.density import KDEyCS, KDEyHD, KDEyML
 from headcount.methods.distances import MMD, CvMy, EDy
@@ -61,5 +62,6 @@ __all__ = [
     "Quantifier",
     "ReadMe",
     "ScoreQuantifier",
+    "WithIntervals",
     "X",
 ]

@@ -58,7 +58,7 @@ class PACC(ScoreQuantifier):
         weighting: str | None = None,
         tau: float = 0.0,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):
@@ -212,7 +212,7 @@ class FM(PACC):
         *,
         tau: float = 0.0,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):
@@ -266,7 +266,7 @@ class RLLS(ScoreQuantifier):
         delta: float = 0.05,
         hard: bool = False,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -21,8 +22,10 @@ from headcount.bags import Bags
 from headcount.classify.calibration import Calibrator, logits_of, make_calibrator
 from headcount.classify.crossfit import ScorePass, cross_fit, score, score_pass
 from headcount.exceptions import ConvergenceWarning, InputError, UnreliableWarning
+from headcount.intervals import Interval, Request, Simulator, Spread, spread_of, stretch
 
 Floats = NDArray[np.float64]
+SPLITS = 5  # halvings of the labelled items that show how much a method remembers
 
 
 class Quantifier(BaseEstimator, ABC):
@@ -47,6 +50,37 @@ class Quantifier(BaseEstimator, ABC):
         check_is_fitted(self, "classes_")
         return np.asarray(self.predict_bags(X, Bags.single(_some(X)))[0])
 
+    def predict_interval(self, X: Any, bags: Bags | None = None, **request: Any) -> Interval:
+        """Estimate shares with bounds: of one set as vectors, of many bags with a row each.
+
+        Parameters
+        ----------
+        X : items, or scores for a quantifier that was fitted on scores
+        bags : Bags, optional
+        level : float, default 0.95
+        simultaneous : bool, default False
+            True widens the intervals so that all classes of a bag are inside at once.
+        target : {'bag', 'population'}
+            Shares among the very items of the bag, or in the population it was drawn from.
+        n_draws : int, default 300
+            Simulated bags for every bag.
+        random_state : int, default 0
+
+        Notes
+        -----
+        The bounds hold as far as the shares of the classes are what has changed since the labels
+        were made; `diagnose` tells where the scores say otherwise.
+        """
+        check_is_fitted(self, "classes_")
+        wanted = Request(**request)
+        found = self._bounded(X, Bags.single(_some(X)) if bags is None else bags, wanted)
+        return found.first() if bags is None else found
+
+    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:  # noqa: ARG002
+        """Estimates of bags with bounds."""
+        name = type(self).__name__
+        raise InputError(f"{name} gives no intervals by itself: fit WithIntervals({name}(...)).")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -64,8 +98,9 @@ class ScoreQuantifier(Quantifier):
         in `sklearn.frozen.FrozenEstimator` and pass validation data to `fit` to use it as it is.
     calibrator : str, calibrator or None
         'platt', 'isotonic', 'temperature', 'bcts', 'vs', 'nbvs', fitted on held-out scores.
-    cv : int or float, default 5
-        Stratified folds for held-out scores, or the share of items to hold out once.
+    cv : int, float or None, default 5
+        Stratified folds for held-out scores, or the share of items to hold out once. None, for
+        the methods that do without such scores, fits faster and gives no intervals.
     n_jobs : int, optional
         Folds and bags handled at once.
     random_state : int, generator or None, default 0
@@ -76,13 +111,15 @@ class ScoreQuantifier(Quantifier):
     _flat_to_prior = False  # whether scores that are all equal need special care
     _hard = False  # whether the predicted label is all that the method looks at
     _learns_from_scores = True  # whether it needs held-out scores even without a calibrator
+    _remembers = False  # whether items that were learnt from are easier for it than others
+    _holds_under_shift = True  # whether it corrects for a change of shares at all
 
     def __init__(
         self,
         classifier: Any = None,
         *,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):
@@ -117,9 +154,10 @@ class ScoreQuantifier(Quantifier):
             Of any type; ``classes_`` holds them sorted.
         """
         self._check_params()
-        done = self._run_pass(X, y, self._needs_held_out())
+        held_out = True if self._needs_held_out() else None  # None: for intervals, if possible
+        done = self._run_pass(X, y, held_out)
         if not self._accepts(done):
-            done = self._run_pass(X, y, self._needs_held_out(), labels_only=True)
+            done = self._run_pass(X, y, held_out, labels_only=True)
         return self._fit_pass(done)
 
     def fit_scores(self, scores: Any, y: Any, *, classes: ArrayLike | None = None) -> Self:
@@ -147,14 +185,85 @@ class ScoreQuantifier(Quantifier):
 
     def predict_scores(self, scores: Any, bags: Bags | None = None) -> Floats:
         """Estimate from scores: one set as a vector, or many bags with a row each."""
-        check_is_fitted(self, "classes_")
-        matrix = check.score_matrix(self._named(scores), len(self.classes_), kind=self.score_kind_)
-        if self.score_kind_ == "posterior":
-            check.posteriors(matrix)
+        matrix = self._score_matrix(scores)
         if bags is None:
             return np.asarray(self._estimate(matrix, Bags.single(len(matrix)))[0])
         _same_pool(len(matrix), bags)
         return self._estimate(matrix, bags)
+
+    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
+        self._check_intervals()
+        raw = self._raw(X, bags)
+        return self._intervals(self._estimate(raw, bags), bags.sizes, request)
+
+    def _raw(self, X: Any, bags: Bags) -> Floats:
+        """Scores of the pool: of its items, or as they are for what was fitted on scores."""
+        if self.classifier_ is not None:
+            return self._pool_scores(X, bags)
+        matrix = self._score_matrix(X)
+        _same_pool(len(matrix), bags)
+        return matrix
+
+    def _score_matrix(self, scores: Any) -> Floats:
+        check_is_fitted(self, "classes_")
+        matrix = check.score_matrix(self._named(scores), len(self.classes_), kind=self.score_kind_)
+        if self.score_kind_ == "posterior":
+            check.posteriors(matrix)
+        return matrix
+
+    def _check_intervals(self) -> None:
+        """Refuse what no interval can be given for, and say what an interval is not."""
+        if self.held_scores_ is None:
+            raise InputError(
+                "no held-out scores were kept, which intervals are made from: fit with cv=5, or "
+                "fewer folds where a class has fewer items than that."
+            )
+        if not self._holds_under_shift:
+            warnings.warn(
+                f"{type(self).__name__} counts, and is biased as soon as the class shares change: "
+                "its intervals reach from the count to where a correction for that would be. "
+                "Use PACC or SLD for an estimate that holds.",
+                UnreliableWarning,
+                stacklevel=4,
+            )
+
+    def _intervals(self, estimates: Floats, sizes: NDArray[np.int64], request: Request) -> Interval:
+        """Bounds of estimates that were made of bags of these sizes."""
+        held, codes = self.held_scores_, self.held_codes_
+        assert held is not None and codes is not None
+        if self._flat is not None:
+            return Interval.unknown(self.classes_, estimates, request.level)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # simulated bags have nothing to tell the user
+            found = spread_of(self._simulator(held, codes), estimates, sizes, request)
+            if self._remembers:
+                factor = stretch(self._halves(held, codes), int(np.median(sizes)), request)
+                found = Spread(found.mean, found.variance * factor**2, found.levels)
+        return Interval.around(self.classes_, estimates, found, request.level)
+
+    def _simulator(self, held: Floats, codes: NDArray[np.int64]) -> Simulator:
+        return Simulator(lambda bags: self._estimate(held, bags), codes, len(self.classes_))
+
+    def _halves(
+        self, held: Floats, codes: NDArray[np.int64]
+    ) -> Iterator[tuple[Simulator, Simulator]]:
+        """Simulators of one half of the labelled items, which is learnt from, and of the other."""
+        if np.bincount(codes).min() < 4:
+            raise InputError(
+                f"{type(self).__name__} needs at least 4 labelled items of every class for "
+                "intervals: add some, or use SLD or PACC."
+            )
+        splitter = StratifiedShuffleSplit(SPLITS, test_size=0.5, random_state=0)
+        for learnt, other in splitter.split(held, codes):
+            frequency = np.bincount(codes[learnt]) / len(learnt)
+            done = ScorePass(
+                self.classes_, frequency, None, held[learnt], codes[learnt], self.score_kind_
+            )
+            half = clone(self)._fit_pass(done)
+            yield (
+                half._simulator(held[learnt], codes[learnt]),
+                half._simulator(held[other], codes[other]),
+            )
 
     def _named(self, scores: Any) -> Any:
         """Columns in the order of the classes, by the names that `fit_scores` has seen."""
@@ -189,7 +298,9 @@ class ScoreQuantifier(Quantifier):
         _same_pool(_some(X), bags)
         return score(self.classifier_, X, self.classes_, self.score_kind_)
 
-    def _run_pass(self, X: Any, y: Any, held_out: bool, *, labels_only: bool = False) -> ScorePass:
+    def _run_pass(
+        self, X: Any, y: Any, held_out: bool | None, *, labels_only: bool = False
+    ) -> ScorePass:
         classifier = (
             LogisticRegression(max_iter=1000) if self.classifier is None else self.classifier
         )
@@ -237,6 +348,7 @@ class ScoreQuantifier(Quantifier):
         if calibrator is not None:
             assert scores is not None and done.codes is not None
             self.calibrator_ = calibrator.fit(logits_of(scores, done.kind), done.codes)
+        self.held_scores_, self.held_codes_ = scores, done.codes
         self.score_kind_ = done.kind
         self.classifier_ = done.classifier
         self.classes_ = done.classes

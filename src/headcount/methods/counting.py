@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
 
 from headcount import _validation as check
 from headcount.bags import Bags
+from headcount.intervals import Interval, Request
 from headcount.methods.base import Quantifier, ScoreQuantifier, _same_pool, _some
 
 Floats = NDArray[np.float64]
@@ -63,6 +64,10 @@ class MLPE(Quantifier):
         _same_pool(_some(X), bags)
         return np.tile(self.prevalence_, (len(bags), 1))
 
+    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
+        # Any share is possible: nothing is learnt from the items.
+        return Interval.unknown(self.classes_, self.predict_bags(X, bags), request.level)
+
     def predict_scores(self, scores: Any, bags: Bags | None = None) -> Floats:
         """Answer the training prevalence for every bag."""
         check_is_fitted(self, "classes_")
@@ -91,6 +96,7 @@ class CC(ScoreQuantifier):
     _any_scores = True
     _hard = True
     _learns_from_scores = False
+    _holds_under_shift = False
 
     def _learn(
         self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats

@@ -46,6 +46,7 @@ class KDEyML(ScoreQuantifier):
     """
 
     _flat_to_prior = True
+    _remembers = True
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class KDEyML(ScoreQuantifier):
         *,
         bandwidth: float | str = 0.1,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):
@@ -196,7 +197,7 @@ class KDEyHD(KDEyML):
         n_reference: int = 2000,
         bandwidth: float | str = 0.1,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):

@@ -86,7 +86,7 @@ class EDy(_KernelMatching):
         distance: str = "manhattan",
         tau: float = 0.0,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):
@@ -171,7 +171,7 @@ class MMD(_KernelMatching):
         bandwidth: float | str = "median",
         n_features: int | None = None,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):

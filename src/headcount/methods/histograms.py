@@ -55,6 +55,8 @@ class DyS(BinaryQuantifier):
     array([0., 1.])
     """
 
+    _remembers = True
+
     def __init__(
         self,
         classifier: Any = None,
@@ -64,7 +66,7 @@ class DyS(BinaryQuantifier):
         binning: str = "equal_width",
         search: str = "exact",
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):
@@ -140,7 +142,7 @@ class HDy(DyS):
         binning: str = "equal_width",
         search: str = "grid",
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):
@@ -184,6 +186,7 @@ class DMy(ScoreQuantifier):
     """
 
     _flat_to_prior = True
+    _remembers = True
 
     def __init__(
         self,
@@ -194,7 +197,7 @@ class DMy(ScoreQuantifier):
         cdf: bool = False,
         tau: float = 0.0,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):

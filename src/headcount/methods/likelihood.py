@@ -72,7 +72,7 @@ class SLD(ScoreQuantifier):
         damping: float = 1.0,
         temperature: float = 1.0,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):
@@ -193,7 +193,7 @@ class RML(SLD):
         tol: float | None = None,
         max_iter: int = 1000,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):

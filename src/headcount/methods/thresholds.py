@@ -135,7 +135,7 @@ class MS(BinaryQuantifier):
         *,
         n_thresholds: int | None = None,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):
@@ -226,7 +226,7 @@ class ContinuousSweep(BinaryQuantifier):
         *,
         least_gap: float = 0.25,
         calibrator: str | Calibrator | None = None,
-        cv: int | float = 5,
+        cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ):

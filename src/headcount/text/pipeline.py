@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from headcount.bags import Bags
+from headcount.intervals import Interval, Request
 from headcount.methods import SLD
 from headcount.methods.base import (
     MetaQuantifier,
@@ -81,7 +82,14 @@ class TextQuantifier(MetaQuantifier):
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
         """Estimate the prevalences of many bags of the documents `X`, a row a bag."""
         check_is_fitted(self, "members_")
-        texts = np.array(some(X), dtype=object)
-        ready = texts if self.vectorizer_ is None else self.vectorizer_.transform(texts)
         best: Quantifier = self.members_[0]
-        return best.predict_bags(ready, bags)
+        return best.predict_bags(self._ready(X), bags)
+
+    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
+        best: Quantifier = self.members_[0]
+        return best._bounded(self._ready(X), bags, request)
+
+    def _ready(self, X: Any) -> Any:
+        """Documents as the quantifier takes them."""
+        texts = np.array(some(X), dtype=object)
+        return texts if self.vectorizer_ is None else self.vectorizer_.transform(texts)

@@ -1,0 +1,407 @@
+"""Intervals for prevalences: the shares that could have led to the estimate that was made.
+
+The answer is found by making bags whose shares are known. The labelled items that the classifier
+had not seen stand for the classes; each simulated world draws them anew with replacement (what is
+not known about the classes), then a bag of the same size from it (the luck of the bag), and the
+quantifier estimates that bag as it did the real one. Among simulated bags whose estimate is near
+the real one, the true shares spread as they may in the real bag. So bias is taken out together
+with noise, whatever the method, and nothing has to be assumed about how it works. Averaged over
+equally likely shares the interval covers as promised (it is a credible interval under a flat
+prior, by approximate Bayesian computation with local regression, Beaumont et al. 2002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from scipy.stats import beta
+
+from headcount import _validation as check
+from headcount.bags import Bags
+from headcount.exceptions import choose
+from headcount.frame import Frame
+from headcount.kernels.simplex import clip_and_normalise
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Estimate = Callable[[Bags], Floats]
+
+REACH = 3.5  # standard errors that proposals go to either side
+PILOT = 60  # simulated bags that tell where to look, and how far
+ANCHORS = 64  # bags of two classes that stand for all of their size
+TRIALS = 8  # bags of the other half that intervals are tried on
+PART = 1 << 21  # items simulated at once
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Where the shares of bags may be: means and variances, and the level each class needs."""
+
+    mean: Floats
+    variance: Floats
+    levels: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """Shares of each class with bounds: a vector for one set, a row a bag for many.
+
+    `worth` is the number of items of the bag that one would have to label by hand, drawn at
+    random, to know the shares as well.
+    """
+
+    classes: NDArray[Any]
+    prevalence: Floats
+    low: Floats
+    high: Floats
+    worth: Floats | float
+    level: float
+
+    def to_frame(self, ids: Any = None) -> Frame:
+        """One row a bag and class."""
+        k = len(self.classes)
+        rows = np.atleast_2d(self.prevalence)
+        ids = np.arange(len(rows)) if ids is None else np.asarray(ids)
+        return Frame(
+            {
+                "bag": np.repeat(ids, k),
+                "class": np.tile(self.classes, len(rows)),
+                "share": rows.ravel(),
+                "low": np.atleast_2d(self.low).ravel(),
+                "high": np.atleast_2d(self.high).ravel(),
+            }
+        )
+
+    @classmethod
+    def around(
+        cls, classes: NDArray[Any], estimates: Floats, spread: Spread, level: float
+    ) -> Interval:
+        """Bounds that hold what is likely, and the estimate itself where that is outside."""
+        low, high = beta_interval(spread.mean, spread.variance, spread.levels[:, None])
+        unsure = np.maximum(spread.variance, 1e-12).sum(axis=1)
+        worth = np.maximum((estimates * (1 - estimates)).sum(axis=1) / unsure, 1.0)
+        return cls(
+            classes,
+            estimates,
+            np.minimum(low, estimates),
+            np.maximum(high, estimates),
+            worth,
+            level,
+        )
+
+    @classmethod
+    def unknown(cls, classes: NDArray[Any], estimates: Floats, level: float) -> Interval:
+        """Everything is possible: nothing was learnt that could narrow it down."""
+        nothing = np.zeros_like(estimates)
+        return cls(classes, estimates, nothing, nothing + 1, np.ones(len(estimates)), level)
+
+    def first(self) -> Interval:
+        """Same for the first bag alone, as vectors."""
+        return Interval(
+            self.classes,
+            self.prevalence[0],
+            self.low[0],
+            self.high[0],
+            float(np.asarray(self.worth)[0]),
+            self.level,
+        )
+
+
+@dataclass(frozen=True)
+class Request:
+    """What interval is wanted.
+
+    Parameters
+    ----------
+    level : float, default 0.95
+    simultaneous : bool, default False
+        True widens the intervals so that all classes of a bag are inside at once.
+    target : {'bag', 'population'}
+        Shares among the very items of the bag, or in the population that it was drawn from.
+    n_draws : int, default 300
+        Simulated bags for every bag.
+    random_state : int, default 0
+    """
+
+    level: float = 0.95
+    simultaneous: bool = False
+    target: str = "bag"
+    n_draws: int = 300
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        check.at_least("level", self.level, 0.5, 0.999)
+        check.whole("n_draws", self.n_draws, 50)
+        choose("target", self.target, ["bag", "population"])
+
+
+@dataclass(frozen=True, eq=False)
+class Simulator:
+    """Makes bags of known shares out of labelled items, and has them estimated.
+
+    Parameters
+    ----------
+    estimate : function from bags over the labelled items to estimates
+    codes : class numbers of the labelled items
+    n_classes : int
+    """
+
+    estimate: Estimate
+    codes: Ints
+    n_classes: int
+
+    @property
+    def enough(self) -> int:
+        """Size from which larger bags teach next to nothing more."""
+        return max(1000, 2 * len(self.codes))
+
+    def run(
+        self,
+        shares: Floats,
+        sizes: Ints,
+        rng: np.random.Generator,
+        target: str,
+        *,
+        resample: bool = True,
+    ) -> tuple[Floats, Floats]:
+        """Estimates and true shares of bags, for proposed shares of shape (S, T, k)."""
+        n_bags, n_draws, k = shares.shape
+        worlds = self._worlds(n_draws, rng, resample)
+        estimates, truths = np.empty_like(shares), np.empty_like(shares)
+        step = max(1, PART // max(1, int(sizes.sum())))
+        for start in range(0, n_draws, step):
+            draws = np.arange(start, min(start + step, n_draws))
+            some = shares[:, draws].reshape(-1, k)
+            lengths = np.repeat(sizes, len(draws))
+            counts = _counts(some, lengths, rng, target)
+            bags = self._bags(worlds, np.tile(draws, n_bags), counts, rng)
+            shape = (n_bags, len(draws), k)
+            estimates[:, draws] = self.estimate(bags).reshape(shape)
+            truth = counts / lengths[:, None] if target == "bag" else some
+            truths[:, draws] = truth.reshape(shape)
+        return estimates, truths
+
+    def _worlds(
+        self, n_draws: int, rng: np.random.Generator, resample: bool
+    ) -> tuple[Ints, Floats]:
+        """Resampled labelled items by class, and how often a class is unlike its labelled items.
+
+        The latter, Beta(1, n), is what n items that never showed something leave open: without
+        it classes that were told apart perfectly would seem to be so for certain.
+        """
+        order = np.argsort(self.codes, kind="stable")
+        sizes = np.bincount(self.codes, minlength=self.n_classes)
+        if not resample:
+            return np.tile(order, (n_draws, 1)), np.zeros((n_draws, self.n_classes))
+        starts = np.cumsum(sizes) - sizes
+        within = (rng.random((n_draws, len(order))) * np.repeat(sizes, sizes)).astype(np.int64)
+        unlike = rng.beta(1.0, sizes, size=(n_draws, self.n_classes))
+        return order[np.repeat(starts, sizes) + within], unlike
+
+    def _bags(
+        self, worlds: tuple[Ints, Floats], world: Ints, counts: Ints, rng: np.random.Generator
+    ) -> Bags:
+        rows, unlike = worlds
+        n, k = len(self.codes), self.n_classes
+        sizes = np.bincount(self.codes, minlength=k)
+        starts = np.cumsum(sizes) - sizes
+        cells = counts.ravel()
+        first = np.repeat((world[:, None] * n + starts).ravel(), cells)
+        length = np.repeat(np.tile(sizes, len(world)), cells)
+        items = rows.ravel()[first + (rng.random(len(first)) * length).astype(np.int64)]
+        # How many items of each cell are unlike their class decides which: the first ones do.
+        strange = rng.binomial(cells, unlike[world].ravel())
+        ends = np.cumsum(cells)
+        where = np.repeat(ends - cells, strange) + _ranges(strange)
+        items[where] = rng.integers(n, size=len(where))
+        indptr = np.concatenate([[0], np.cumsum(counts.sum(axis=1))])
+        return Bags._made(indptr, items, n)
+
+
+def spread_of(simulator: Simulator, estimates: Floats, sizes: Ints, request: Request) -> Spread:
+    """Where the shares of bags of these sizes may be, given their estimates.
+
+    The cost does not grow with the size of a bag beyond twice the number of labelled items:
+    from there on the labelled side is what limits the answer.
+    """
+    sizes = np.minimum(sizes, simulator.enough)
+    anchors, owner = _anchors(estimates, sizes)
+    rng = np.random.default_rng(request.random_state)
+    shape = estimates.shape
+    mean, variance, levels = np.empty(shape), np.empty(shape), np.empty(shape[0])
+    step = max(1, min((1 << 22) // (request.n_draws * shape[1]), PART // int(sizes.max())))
+    for start in range(0, len(anchors), step):
+        chosen = anchors[start : start + step]
+        found, truths = _near(simulator, estimates[chosen], sizes[chosen], rng, request)
+        for near in _blocks(np.flatnonzero((owner >= start) & (owner < start + step)), step):
+            own = owner[near] - start
+            part = from_pairs(found[own], truths[own], estimates[near], request)
+            mean[near], variance[near], levels[near] = part.mean, part.variance, part.levels
+    return Spread(mean, variance, levels)
+
+
+def from_pairs(
+    found: Floats, truths: Floats, estimates: Floats, request: Request, keep: float = 0.5
+) -> Spread:
+    """Where shares may be, from simulated bags: estimates and truths, both of shape (S, T, k).
+
+    Of the simulated bags the nearer half (or another share to keep) counts, the nearer the more,
+    and a line through them carries each truth to the estimate that was really made.
+    """
+    distance = found - estimates[:, None, :]
+    away = np.abs(distance)
+    last = int(found.shape[1] * keep)
+    radius = np.partition(away, last, axis=1)[:, last : last + 1]
+    safe = np.maximum(radius, 1e-12) * 1.0001
+    weight = np.maximum(1.0 - (away / safe) ** 2, 0.0)
+    weight = np.where(radius > 0, weight, (away <= 1e-12).astype(float))
+    weight /= weight.sum(axis=1, keepdims=True)
+    centre = (weight * distance).sum(axis=1, keepdims=True)
+    middle = (weight * truths).sum(axis=1, keepdims=True)
+    across = (weight * (distance - centre) ** 2).sum(axis=1, keepdims=True)
+    along = (weight * (distance - centre) * (truths - middle)).sum(axis=1, keepdims=True)
+    slope = np.where(across > 1e-14, along / np.maximum(across, 1e-14), 0.0)
+    carried = np.clip(truths - slope * distance, 0.0, 1.0)
+    mean = (weight * carried).sum(axis=1)
+    effective = 1.0 / (weight**2).sum(axis=1)
+    variance = (weight * (carried - mean[:, None, :]) ** 2).sum(axis=1)
+    variance *= effective / np.maximum(effective - 2.0, 1.0)
+    levels = np.full(len(mean), request.level)
+    if request.simultaneous:
+        levels = _joint_level(weight, carried, mean, variance, request.level)
+    return Spread(mean, variance, levels)
+
+
+def stretch(halves: Iterable[tuple[Simulator, Simulator]], size: int, request: Request) -> float:
+    """Factor on standard errors for methods that remember the very items they learnt from.
+
+    Such a method (a fine histogram, a kernel density) finds a simulated bag easier than a real
+    one, since it knows every item of it. So it is fitted on one half of the labelled items, and
+    its intervals are tried on bags of the other half. These bags are drawn from few items too,
+    which adds to the error what the labelled side adds to the variance: that much is allowed for.
+
+    Parameters
+    ----------
+    halves : pairs of simulators, of the half that was learnt from and of the other
+    size : int
+        Items of a bag.
+    """
+    rng = np.random.default_rng(request.random_state)
+    quick = replace(request, n_draws=80)
+    ratios = []
+    for own, other in halves:
+        shares = rng.dirichlet(np.ones(own.n_classes), size=(TRIALS, 1))
+        sizes = np.full(TRIALS, min(size, 1000))
+        found, truths = other.run(shares, sizes, rng, request.target, resample=False)
+        claimed = spread_of(own, found[:, 0], sizes, quick)
+        labelled = sizes[0] / (sizes[0] + len(own.codes))  # share of the variance, roughly
+        off = (truths[:, 0] - claimed.mean) ** 2
+        ratios.append(off.sum() / (claimed.variance.sum() * (1 + labelled)))
+    return float(np.sqrt(max(1.0, np.mean(ratios))))
+
+
+def beta_interval(mean: Floats, variance: Floats, level: Floats | float) -> tuple[Floats, Floats]:
+    """Interval of Beta distributions of these moments, up to the border where that is likelier."""
+    level = np.broadcast_to(np.asarray(level, dtype=float), mean.shape)
+    mean = np.clip(mean, 1e-7, 1 - 1e-7)
+    variance = np.clip(variance, 1e-14, 0.999 * mean * (1 - mean))
+    total = mean * (1 - mean) / variance - 1
+    a, b = mean * total, (1 - mean) * total
+    low, high = beta.ppf((1 - level) / 2, a, b), beta.ppf((1 + level) / 2, a, b)
+    top, bottom = beta.ppf(level, a, b), beta.ppf(1 - level, a, b)
+    edge = 1e-9
+    with np.errstate(divide="ignore"):
+        to_zero = beta.logpdf(edge, a, b) >= beta.logpdf(np.clip(top, edge, 1 - edge), a, b)
+        to_one = beta.logpdf(1 - edge, a, b) >= beta.logpdf(np.clip(bottom, edge, 1 - edge), a, b)
+    high = np.where(to_one, 1.0, np.where(to_zero, top, high))
+    low = np.where(to_zero, 0.0, np.where(to_one, bottom, low))
+    return np.asarray(low), np.asarray(high)
+
+
+def _near(
+    simulator: Simulator, estimates: Floats, sizes: Ints, rng: np.random.Generator, request: Request
+) -> tuple[Floats, Floats]:
+    """Simulated bags around each real one: first a few to find where, then the rest."""
+    n_bags, k = estimates.shape
+    least = 1.0 / np.minimum(sizes, len(simulator.codes))[:, None]
+    pull = np.minimum(0.5, k * least)
+    start = estimates * (1 - pull) + pull / k
+    at_start = np.repeat(start[:, None, :], PILOT, axis=1)
+    found, truths = simulator.run(at_start, sizes, rng, request.target)
+    errors = found - truths
+    bias = errors.mean(axis=1)
+    centred = errors - bias[:, None, :]
+    spread = np.einsum("stk,stl->skl", centred, centred) / (PILOT - 1)
+    spread += (least**2)[:, :, None] * (np.eye(k) - 1 / k)
+    values, vectors = np.linalg.eigh(spread)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    around = clip_and_normalise(estimates - bias)
+    steps = rng.uniform(-REACH, REACH, size=(n_bags, request.n_draws, k))
+    proposals = around[:, None, :] + np.einsum("skl,stl->stk", root, steps)
+    inside = 1.0 - np.abs(1.0 - np.mod(np.abs(proposals), 2.0))  # folded back at 0 and 1
+    inside /= np.maximum(inside.sum(axis=2, keepdims=True), 1e-12)
+    return simulator.run(inside, sizes, rng, request.target)
+
+
+def _anchors(estimates: Floats, sizes: Ints) -> tuple[Ints, Ints]:
+    """Bags to simulate around, and for every bag the one of them that stands for it.
+
+    With two classes, bags of one size differ in a single number, and some dozens of them tell
+    about thousands.
+    """
+    everyone = np.arange(len(estimates))
+    if estimates.shape[1] > 2 or len(estimates) <= 2 * ANCHORS:
+        return everyone, everyone
+    anchors: list[Ints] = []
+    owner = np.empty(len(estimates), dtype=np.int64)
+    count = 0
+    for size in np.unique(sizes):
+        members = np.flatnonzero(sizes == size)
+        members = members[np.argsort(estimates[members, 1], kind="stable")]
+        chosen = np.unique(np.linspace(0, len(members) - 1, ANCHORS).round().astype(np.int64))
+        values = estimates[members[chosen], 1]
+        between = (values[1:] + values[:-1]) / 2
+        owner[members] = count + np.searchsorted(between, estimates[members, 1])
+        anchors.append(members[chosen])
+        count += len(chosen)
+    return np.concatenate(anchors), owner
+
+
+def _joint_level(
+    weight: Floats, carried: Floats, mean: Floats, variance: Floats, level: float
+) -> Floats:
+    """Level for each class that puts all classes of a bag inside at once."""
+    scaled = np.abs(carried - mean[:, None, :]) / np.sqrt(np.maximum(variance, 1e-14))[:, None, :]
+    worst = scaled.max(axis=2)
+    together = weight.mean(axis=2)
+    order = np.argsort(worst, axis=1)
+    summed = np.cumsum(np.take_along_axis(together, order, axis=1), axis=1)
+    first = np.argmax(summed >= level * summed[:, -1:], axis=1)
+    reach = np.take_along_axis(worst, np.take_along_axis(order, first[:, None], axis=1), axis=1)
+    k = mean.shape[1]
+    return np.asarray(np.clip(2 * ndtr(reach[:, 0]) - 1, level, 1 - (1 - level) / k))
+
+
+def _counts(shares: Floats, sizes: Ints, rng: np.random.Generator, target: str) -> Ints:
+    """How many items of each class, rounded so as to sum to the size, or drawn."""
+    if target == "population":
+        return rng.multinomial(sizes, shares / shares.sum(axis=1, keepdims=True))
+    exact = shares * sizes[:, None]
+    whole = np.floor(exact).astype(np.int64)
+    missing = sizes - whole.sum(axis=1)
+    rank = np.argsort(np.argsort(whole - exact, axis=1), axis=1)
+    return np.asarray(whole + (rank < missing[:, None]))
+
+
+def _blocks(rows: Ints, size: int) -> list[Ints]:
+    return [rows[i : i + size] for i in range(0, len(rows), size)]
+
+
+def _ranges(lengths: Ints) -> Ints:
+    """0..length-1 for each length, one after the other."""
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)

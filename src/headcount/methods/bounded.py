@@ -1,0 +1,106 @@
+"""Intervals for quantifiers of any make, from bags of rows that they had not seen."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from headcount import _validation as check
+from headcount.bags import Bags
+from headcount.classify.crossfit import _splits
+from headcount.intervals import Interval, Request, Simulator, from_pairs
+from headcount.methods.base import MetaQuantifier, Quantifier, check_quantifier_type
+
+Floats = NDArray[np.float64]
+KEEP = 0.1  # share of the simulated bags that is near enough to an estimate
+
+
+class WithIntervals(MetaQuantifier):
+    """Give intervals to any quantifier, such as an ensemble or one that reads the features.
+
+    The quantifier is fitted on all labelled items, and once for every fold on the others; bags of
+    known shares are made of each fold, and show how far such estimates are off. Folds are smaller
+    than the whole, so these intervals are rather too wide than too narrow. Quantifiers that work
+    on a classifier's scores have narrower ones of their own.
+
+    Parameters
+    ----------
+    quantifier : quantifier
+    cv : int, default 5
+        Folds.
+    n_bags : int, default 1000
+        Bags of known shares, for each of a few sizes.
+    random_state : int, generator or None, default 0
+
+    Examples
+    --------
+    >>> from headcount import HDx
+    >>> X = np.repeat([[0.1, 0.4], [0.2, 0.3], [0.8, 0.6], [0.9, 0.1]], 20, axis=0)
+    >>> y = np.repeat(["no", "no", "yes", "yes"], 20)
+    >>> found = WithIntervals(HDx()).fit(X, y).predict_interval(X[:60])
+    >>> bool((found.low <= [2 / 3, 1 / 3]).all() and (found.high >= [2 / 3, 1 / 3]).all())
+    True
+    """
+
+    def __init__(self, quantifier: Any, *, cv: int = 5, n_bags: int = 1000, random_state: Any = 0):
+        self.quantifier = quantifier
+        self.cv = cv
+        self.n_bags = n_bags
+        self.random_state = random_state
+
+    def _parts(self) -> list[Quantifier]:
+        return [self.quantifier]
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from items `X` with labels `y`."""
+        check_quantifier_type(self.quantifier)
+        check.whole("n_bags", self.n_bags, 100)
+        array = check.labels(y)
+        inner = clone(self.quantifier).fit(X, y)
+        self.members_ = [inner]
+        self.classes_ = inner.classes_
+        _, codes = check.encode(array, self.classes_)
+        largest = 4 * len(codes)
+        self.sizes_ = np.array([s for s in (25, 100, 400, 1600, 6400) if s < largest] + [largest])
+        splits = _splits(codes, self.classes_, self.cv, self.random_state)
+        rng = np.random.default_rng(self.random_state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # bags that were made up have nothing to tell
+            parts = [self._pairs(X, array, codes, *split, rng) for split in splits]
+        self.found_ = np.concatenate([found for found, _ in parts], axis=1)
+        self.truths_ = np.concatenate([truths for _, truths in parts], axis=1)
+        return self
+
+    def _pairs(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        codes: NDArray[np.int64],
+        train: NDArray[np.int64],
+        test: NDArray[np.int64],
+        rng: np.random.Generator,
+    ) -> tuple[Floats, Floats]:
+        """Estimates and truths of bags made of one fold, of shape (sizes, bags, classes)."""
+        fitted = clone(self.quantifier).fit(_safe_indexing(X, train), y[train])
+        pool = _safe_indexing(X, test)
+        k = len(self.classes_)
+        simulator = Simulator(lambda bags: fitted.predict_bags(pool, bags), codes[test], k)
+        each = -(-self.n_bags // int(self.cv))
+        shares = rng.dirichlet(np.ones(k), size=(len(self.sizes_), each))
+        return simulator.run(shares, self.sizes_, rng, "bag")
+
+    def predict_bags(self, X: Any, bags: Bags) -> Floats:
+        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        best: Quantifier = self.members_[0]
+        return best.predict_bags(X, bags)
+
+    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
+        estimates = self.predict_bags(X, bags)
+        near = np.maximum(np.searchsorted(self.sizes_, bags.sizes, side="right") - 1, 0)
+        spread = from_pairs(self.found_[near], self.truths_[near], estimates, request, KEEP)
+        return Interval.around(self.classes_, estimates, spread, request.level)
