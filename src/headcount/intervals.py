@@ -146,7 +146,7 @@ class Simulator:
 
     Parameters
     ----------
-    estimate : function from bags over the labelled items to estimates
+    estimate : function from bags over the labelled items to estimates, or to anything of a bag
     codes : class numbers of the labelled items
     n_classes : int
     """
@@ -158,7 +158,7 @@ class Simulator:
     @property
     def enough(self) -> int:
         """Size from which larger bags teach next to nothing more."""
-        return max(1000, 2 * len(self.codes))
+        return min(max(1000, 2 * len(self.codes)), 20_000)
 
     def run(
         self,
@@ -172,7 +172,8 @@ class Simulator:
         """Estimates and true shares of bags, for proposed shares of shape (S, T, k)."""
         n_bags, n_draws, k = shares.shape
         worlds = self._worlds(n_draws, rng, resample)
-        estimates, truths = np.empty_like(shares), np.empty_like(shares)
+        outcomes: list[Floats] = []
+        truths = np.empty_like(shares)
         step = max(1, PART // max(1, int(sizes.sum())))
         for start in range(0, n_draws, step):
             draws = np.arange(start, min(start + step, n_draws))
@@ -180,11 +181,10 @@ class Simulator:
             lengths = np.repeat(sizes, len(draws))
             counts = _counts(some, lengths, rng, target)
             bags = self._bags(worlds, np.tile(draws, n_bags), counts, rng)
-            shape = (n_bags, len(draws), k)
-            estimates[:, draws] = self.estimate(bags).reshape(shape)
+            outcomes.append(self.estimate(bags).reshape(n_bags, len(draws), -1))
             truth = counts / lengths[:, None] if target == "bag" else some
-            truths[:, draws] = truth.reshape(shape)
-        return estimates, truths
+            truths[:, draws] = truth.reshape(n_bags, len(draws), k)
+        return np.concatenate(outcomes, axis=1), truths
 
     def _worlds(
         self, n_draws: int, rng: np.random.Generator, resample: bool
@@ -226,8 +226,8 @@ class Simulator:
 def spread_of(simulator: Simulator, estimates: Floats, sizes: Ints, request: Request) -> Spread:
     """Where the shares of bags of these sizes may be, given their estimates.
 
-    The cost does not grow with the size of a bag beyond twice the number of labelled items:
-    from there on the labelled side is what limits the answer.
+    The cost does not grow with the size of a bag beyond twice the number of labelled items (or
+    20,000): from there on the labelled side is what limits the answer.
     """
     sizes = np.minimum(sizes, simulator.enough)
     anchors, owner = _anchors(estimates, sizes)

@@ -22,6 +22,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from headcount import _validation as check
 from headcount.bags import Bags
+from headcount.diagnostics import Diagnosis
 from headcount.evaluation import aligned_truth
 from headcount.exceptions import HeadcountWarning, InputError
 from headcount.frame import Frame
@@ -114,6 +115,9 @@ class _Search(MetaQuantifier):
 
     def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
         return self.best_quantifier_._bounded(X, bags, request)
+
+    def _diagnosed(self, X: Any, bags: Bags) -> Diagnosis:
+        return self.best_quantifier_._diagnosed(X, bags)
 
     def _folds(self, X: Any, y: NDArray[Any], pool: Any, bags: Bags | None) -> list[Fold]:
         """Training part, pool and bags of each round of validation."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import joblib
 import numpy as np
@@ -23,6 +23,9 @@ from headcount.classify.calibration import Calibrator, logits_of, make_calibrato
 from headcount.classify.crossfit import ScorePass, cross_fit, score, score_pass
 from headcount.exceptions import ConvergenceWarning, InputError, UnreliableWarning
 from headcount.intervals import Interval, Request, Simulator, Spread, spread_of, stretch
+
+if TYPE_CHECKING:
+    from headcount.diagnostics import Diagnosis, FitTest
 
 Floats = NDArray[np.float64]
 SPLITS = 5  # halvings of the labelled items that show how much a method remembers
@@ -75,6 +78,17 @@ class Quantifier(BaseEstimator, ABC):
         wanted = Request(**request)
         found = self._bounded(X, Bags.single(_some(X)) if bags is None else bags, wanted)
         return found.first() if bags is None else found
+
+    def diagnose(self, X: Any, bags: Bags | None = None) -> Diagnosis:
+        """Tell whether estimates can be trusted: of one set, or of many bags.
+
+        The main thing is a test of whether any change of class shares explains the scores.
+        """
+        check_is_fitted(self, "classes_")
+        return self._diagnosed(X, Bags.single(_some(X)) if bags is None else bags)
+
+    def _diagnosed(self, X: Any, bags: Bags) -> Diagnosis:  # noqa: ARG002
+        raise InputError(f"{type(self).__name__} has no scores that could be tested.")
 
     def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:  # noqa: ARG002
         """Estimates of bags with bounds."""
@@ -196,6 +210,16 @@ class ScoreQuantifier(Quantifier):
         raw = self._raw(X, bags)
         return self._intervals(self._estimate(raw, bags), bags.sizes, request)
 
+    def _diagnosed(self, X: Any, bags: Bags) -> Diagnosis:
+        return self._fit_test().run(self._calibrated(self._raw(X, bags)), bags)
+
+    def _fit_test(self) -> FitTest:
+        from headcount.diagnostics import FitTest
+
+        self._check_held("the test is made from")
+        assert self.held_scores_ is not None and self.held_codes_ is not None
+        return FitTest(self._calibrated(self.held_scores_), self.held_codes_)
+
     def _raw(self, X: Any, bags: Bags) -> Floats:
         """Scores of the pool: of its items, or as they are for what was fitted on scores."""
         if self.classifier_ is not None:
@@ -213,11 +237,7 @@ class ScoreQuantifier(Quantifier):
 
     def _check_intervals(self) -> None:
         """Refuse what no interval can be given for, and say what an interval is not."""
-        if self.held_scores_ is None:
-            raise InputError(
-                "no held-out scores were kept, which intervals are made from: fit with cv=5, or "
-                "fewer folds where a class has fewer items than that."
-            )
+        self._check_held("intervals are made from")
         if not self._holds_under_shift:
             warnings.warn(
                 f"{type(self).__name__} counts, and is biased as soon as the class shares change: "
@@ -225,6 +245,13 @@ class ScoreQuantifier(Quantifier):
                 "Use PACC or SLD for an estimate that holds.",
                 UnreliableWarning,
                 stacklevel=4,
+            )
+
+    def _check_held(self, use: str) -> None:
+        if self.held_scores_ is None:
+            raise InputError(
+                f"no held-out scores were kept, which {use}: fit with cv=5, or fewer folds where "
+                "a class has fewer items than that."
             )
 
     def _intervals(self, estimates: Floats, sizes: NDArray[np.int64], request: Request) -> Interval:

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from headcount.bags import Bags
+from headcount.diagnostics import Diagnosis
 from headcount.intervals import Interval, Request
 from headcount.methods import SLD
 from headcount.methods.base import (
@@ -88,6 +89,10 @@ class TextQuantifier(MetaQuantifier):
     def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
         best: Quantifier = self.members_[0]
         return best._bounded(self._ready(X), bags, request)
+
+    def _diagnosed(self, X: Any, bags: Bags) -> Diagnosis:
+        best: Quantifier = self.members_[0]
+        return best._diagnosed(self._ready(X), bags)
 
     def _ready(self, X: Any) -> Any:
         """Documents as the quantifier takes them."""

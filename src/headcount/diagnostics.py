@@ -1,0 +1,171 @@
+"""What to know before an estimate is believed: does a change of shares explain the scores at all.
+
+All methods here assume that only the shares of the classes have changed, and that the items of a
+class look as they did when the labels were made. If so, the histogram of a bag's scores is a
+mixture of the histograms of the classes. The test looks for the mixture that comes nearest, and
+asks how often simulated bags of known shares, made of labelled items, are as far from theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount.bags import Bags
+from headcount.frame import Frame
+from headcount.intervals import Simulator
+from headcount.kernels.simplex import least_squares, rest_columns
+from headcount.methods.histograms import histograms, inner_edges
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LEVEL = 0.05  # alarms that the test gives where nothing is wrong
+DRAWS = 199
+STRANGE = 0.05  # share of items unlike any class that is worth a word
+FEW = 30  # items
+ILL = 25.0  # condition number from which classes are hard to tell apart
+
+MISFIT = (
+    "the scores of this bag cannot be explained by a change of class shares alone; treat the "
+    "estimate as unreliable"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """A small record for every bag.
+
+    Attributes
+    ----------
+    n : items
+    fit : p-value of "a change of class shares explains the scores"
+    strange : share of items, at least, that no mixture of the known classes accounts for
+    condition : condition number of the classes' mean scores, the same for all bags
+    """
+
+    ids: NDArray[Any]
+    n: Ints
+    fit: Floats
+    strange: Floats
+    condition: float
+
+    def flags(self, s: int) -> list[str]:
+        """Short names of what is wrong with bag number `s`."""
+        wrong = {
+            "misfit": self.fit[s] < LEVEL,
+            "strange": self.fit[s] < LEVEL and self.strange[s] > STRANGE,
+            "few": self.n[s] < FEW,
+            "weak": self.condition > ILL,
+        }
+        return [name for name, is_so in wrong.items() if is_so]
+
+    def messages(self, s: int) -> list[str]:
+        """The same in sentences."""
+        said = {
+            "misfit": MISFIT,
+            "strange": f"at least {self.strange[s]:.0%} of its items look like no known class",
+            "few": f"only {self.n[s]} items: read the interval, not the share",
+            "weak": "the classifier hardly tells the classes apart; label more items, or better "
+            "features are needed",
+        }
+        return [said[name] for name in self.flags(s)]
+
+    def to_frame(self) -> Frame:
+        """One row a bag."""
+        return Frame(
+            {
+                "bag": self.ids,
+                "n": self.n,
+                "fit": self.fit,
+                "strange": self.strange,
+                "condition": np.full(len(self.n), self.condition),
+                "flags": np.array([" ".join(self.flags(s)) for s in range(len(self.n))], dtype=str),
+            }
+        )
+
+
+class FitTest:
+    """The test, learnt from labelled scores.
+
+    Parameters
+    ----------
+    scores : array of shape (n, k)
+        Of items that the classifier had not seen.
+    codes : their class numbers
+    """
+
+    def __init__(self, scores: Floats, codes: Ints):
+        k = scores.shape[1]
+        self.columns = rest_columns(k)
+        bins = 12 if k == 2 else 6
+        every = np.ones(len(scores), dtype=bool)
+        self.edges = [
+            np.unique(inner_edges(scores[:, c], every, bins, "equal_count")) for c in self.columns
+        ]
+        self.widths = [len(edges) + 1 for edges in self.edges]
+        self.codes = codes
+        self.cells = self._cells(scores)
+        each = [np.flatnonzero(codes == c) for c in range(k)]
+        indptr = np.concatenate([[0], np.cumsum([len(rows) for rows in each])])
+        classes = Bags(indptr, np.concatenate(each), len(scores))
+        self.classes = histograms(self.cells, sum(self.widths), classes)
+        # Equal weight for equally many items; a ridge keeps classes apart that look the same.
+        self.scale = 1.0 / np.sqrt(self.classes.mean(axis=0) + 0.5 / len(scores))
+        ridge = 1e-4 * np.eye(k)
+        self.design = np.vstack([(self.classes * self.scale).T, ridge])
+        means = np.stack([scores[rows].mean(axis=0) for rows in each])
+        self.condition = float(min(np.linalg.cond(means), 1e12))
+
+    def run(self, scores: Floats, bags: Bags, sizes: Ints | None = None) -> Diagnosis:
+        """Test every bag; `sizes` says how many items a bag stands for, if not as many as it has.
+
+        Parameters
+        ----------
+        scores : array of shape (N, k)
+        bags : Bags over them
+        sizes : optional
+        """
+        sizes = bags.sizes if sizes is None else sizes
+        q = histograms(self._cells(scores), sum(self.widths), bags)
+        far, shares = self._distance(q)
+        simulator = Simulator(self._simulated, self.codes, len(self.classes))
+        rng = np.random.default_rng(0)
+        capped = np.minimum(sizes, simulator.enough)
+        fit = np.empty(len(bags))
+        step = max(1, 2_000_000 // int(capped.max()))
+        for start in range(0, len(bags), step):
+            part = slice(start, start + step)
+            proposals = np.repeat(shares[part, None, :], DRAWS, axis=1)
+            null = simulator.run(proposals, capped[part], rng, "bag")[0][:, :, 0]
+            fit[part] = (1 + (null >= far[part, None]).sum(axis=1)) / (1 + DRAWS)
+        return Diagnosis(bags.ids, np.asarray(sizes), fit, self._strange(q), self.condition)
+
+    def _cells(self, scores: Floats) -> Ints:
+        """Cell of each item in each column's histogram, numbered through."""
+        starts = np.cumsum([0, *self.widths[:-1]])
+        found = [
+            start + np.searchsorted(edges, scores[:, c], side="right")
+            for start, edges, c in zip(starts, self.edges, self.columns, strict=True)
+        ]
+        return np.column_stack(found)
+
+    def _simulated(self, bags: Bags) -> Floats:
+        return self._distance(histograms(self.cells, sum(self.widths), bags))[0][:, None]
+
+    def _distance(self, q: Floats) -> tuple[Floats, Floats]:
+        """Squared distance to the nearest mixture, and its shares."""
+        k = len(self.classes)
+        targets = np.hstack([q * self.scale, np.full((len(q), k), 1e-4 / k)])
+        shares = least_squares(self.design, targets)
+        off = (q - shares @ self.classes) * self.scale
+        return (off**2).sum(axis=1), shares
+
+    def _strange(self, q: Floats) -> Floats:
+        """Share of items above what the likeliest class of each cell could bring, at least."""
+        beyond = np.maximum(q - self.classes.max(axis=0), 0.0)
+        parts = np.split(beyond, np.cumsum(self.widths)[:-1], axis=1)
+        return np.asarray(np.max([part.sum(axis=1) for part in parts], axis=0))
