@@ -49,18 +49,21 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Shares of each class with bounds: a vector for one set, a row a bag for many.
-
-    `worth` is the number of items of the bag that one would have to label by hand, drawn at
-    random, to know the shares as well.
-    """
+    """Shares of each class with bounds: a vector for one set, a row a bag for many."""
 
     classes: NDArray[Any]
     prevalence: Floats
     low: Floats
     high: Floats
-    worth: Floats | float
+    variance: Floats
     level: float
+
+    @property
+    def worth(self) -> Floats:
+        """Number of items to label by hand, drawn at random, that would tell as much."""
+        unsure = np.maximum(self.variance, 1e-12).sum(axis=-1)
+        known = (self.prevalence * (1 - self.prevalence)).sum(axis=-1)
+        return np.asarray(np.maximum(known / unsure, 1.0))
 
     def to_frame(self, ids: Any = None) -> Frame:
         """One row a bag and class."""
@@ -83,14 +86,12 @@ class Interval:
     ) -> Interval:
         """Bounds that hold what is likely, and the estimate itself where that is outside."""
         low, high = beta_interval(spread.mean, spread.variance, spread.levels[:, None])
-        unsure = np.maximum(spread.variance, 1e-12).sum(axis=1)
-        worth = np.maximum((estimates * (1 - estimates)).sum(axis=1) / unsure, 1.0)
         return cls(
             classes,
             estimates,
             np.minimum(low, estimates),
             np.maximum(high, estimates),
-            worth,
+            spread.variance,
             level,
         )
 
@@ -98,7 +99,7 @@ class Interval:
     def unknown(cls, classes: NDArray[Any], estimates: Floats, level: float) -> Interval:
         """Everything is possible: nothing was learnt that could narrow it down."""
         nothing = np.zeros_like(estimates)
-        return cls(classes, estimates, nothing, nothing + 1, np.ones(len(estimates)), level)
+        return cls(classes, estimates, nothing, nothing + 1, nothing + 1 / 12, level)
 
     def first(self) -> Interval:
         """Same for the first bag alone, as vectors."""
@@ -107,7 +108,7 @@ class Interval:
             self.prevalence[0],
             self.low[0],
             self.high[0],
-            float(np.asarray(self.worth)[0]),
+            self.variance[0],
             self.level,
         )
 
@@ -230,6 +231,8 @@ def spread_of(simulator: Simulator, estimates: Floats, sizes: Ints, request: Req
     20,000): from there on the labelled side is what limits the answer.
     """
     sizes = np.minimum(sizes, simulator.enough)
+    if estimates.shape[1] == 2 and len(estimates) > 2 * ANCHORS:
+        sizes = _coarse(sizes)
     anchors, owner = _anchors(estimates, sizes)
     rng = np.random.default_rng(request.random_state)
     shape = estimates.shape
@@ -346,6 +349,12 @@ def _near(
     inside = 1.0 - np.abs(1.0 - np.mod(np.abs(proposals), 2.0))  # folded back at 0 and 1
     inside /= np.maximum(inside.sum(axis=2, keepdims=True), 1e-12)
     return simulator.run(inside, sizes, rng, request.target)
+
+
+def _coarse(sizes: Ints) -> Ints:
+    """Sizes rounded down to steps of a tenth, so that many bags have the same."""
+    steps = np.floor(np.log(sizes) / np.log(1.1) + 1e-9)
+    return np.asarray(np.maximum((1.1**steps).astype(np.int64), 1))
 
 
 def _anchors(estimates: Floats, sizes: Ints) -> tuple[Ints, Ints]:

@@ -1,0 +1,188 @@
+"""Groups of rows: by the month of a date, by the values of a column, or all rows together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from headcount.exceptions import InputError
+
+PERIODS = ("year", "quarter", "month", "week", "day", "hour")
+ALL = "all"
+MISSING = "(missing)"
+UNREADABLE = "(no date)"
+Ints = NDArray[np.int64]
+
+
+@dataclass
+class Grouping:
+    """Gives every row the number of its group, and numbers their names.
+
+    Parameters
+    ----------
+    column : str or None
+        None puts all rows into one group.
+    period : str, optional
+        year, quarter, month, week, day or hour, of a column of dates.
+    """
+
+    column: str | None = None
+    period: str | None = None
+    unreadable: int = 0
+    _numbers: dict[Any, int] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str | None) -> Grouping:
+        """Read ``month:date``, ``outlet`` or nothing.
+
+        Examples
+        --------
+        >>> Grouping.parse("month:date").period
+        'month'
+        """
+        if text is None:
+            return cls()
+        head, colon, rest = text.partition(":")
+        if not colon:
+            return cls(text)
+        if head not in PERIODS or not rest:
+            raise InputError(
+                f"--by {text!r} is not understood: a column, or a period and a column such as "
+                f"month:date ({', '.join(PERIODS)})."
+            )
+        return cls(rest, head)
+
+    def numbers(self, column: Any, n: int) -> Ints:
+        """Number of the group of each row of a column of a part."""
+        if self.column is None:
+            self._numbers.setdefault(ALL, 0)
+            return np.zeros(n, dtype=np.int64)
+        if self.period is None:
+            return self._by_value(column)
+        return self._by_period(column)
+
+    def names(self) -> list[str]:
+        """Names by number."""
+        return [self._name(key) for key in self._numbers]
+
+    def order(self) -> list[int]:
+        """Numbers in the order to show: by time or by name, the missing last."""
+        keys = list(self._numbers)
+        known = [k for k in keys if k not in (MISSING, UNREADABLE)]
+        rest = [k for k in keys if k in (MISSING, UNREADABLE)]
+        return [self._numbers[k] for k in [*sorted(known), *rest]]
+
+    def _by_value(self, column: Any) -> Ints:
+        encoded = pc.dictionary_encode(column, null_encoding="encode")
+        values = pc.cast(encoded.dictionary, pa.string()).to_pylist()
+        own = np.array([self._number(MISSING if v in (None, "") else v) for v in values])
+        return np.asarray(own[encoded.indices.to_numpy(zero_copy_only=False)], dtype=np.int64)
+
+    def _by_period(self, column: Any) -> Ints:
+        stamps, known = _seconds(column)
+        self.unreadable += int((~known).sum())
+        codes = self._codes(stamps[known])
+        out = np.empty(len(stamps), dtype=np.int64)
+        if len(codes):
+            low, high = int(codes.min()), int(codes.max())
+            if high - low > 10_000_000:
+                raise InputError(
+                    f"the dates of {self.column!r} reach from {self._name(low)} to "
+                    f"{self._name(high)}: are they dates?"
+                )
+            present = np.flatnonzero(np.bincount(codes - low))
+            table = np.zeros(high - low + 1, dtype=np.int64)
+            table[present] = [self._number(low + int(c)) for c in present]
+            out[known] = table[codes - low]
+        if not known.all():
+            out[~known] = self._number(UNREADABLE)
+        return out
+
+    def _codes(self, seconds: Ints) -> Ints:
+        """Whole periods since 1970."""
+        if self.period == "hour":
+            return seconds // 3600
+        days = seconds // 86400
+        if self.period == "day" or not len(days):
+            return days
+        if self.period == "week":
+            return (days + 3) // 7  # weeks start on Monday
+        low = int(days.min())
+        calendar = np.arange(low, int(days.max()) + 1).astype("datetime64[D]")
+        months = calendar.astype("datetime64[M]").astype(np.int64)
+        step = {"month": 1, "quarter": 3, "year": 12}[str(self.period)]
+        return np.asarray((months // step)[days - low])
+
+    def _number(self, key: Any) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _name(self, key: Any) -> str:
+        if isinstance(key, str):
+            return key
+        if self.period == "year":
+            return str(1970 + key)
+        if self.period == "quarter":
+            return f"{1970 + key // 4}-Q{key % 4 + 1}"
+        if self.period == "month":
+            return str(np.datetime64(key, "M"))
+        if self.period == "hour":
+            return str(np.datetime64(key, "h"))
+        return str(np.datetime64(key * 7 - 3 if self.period == "week" else key, "D"))
+
+
+def _seconds(column: Any) -> tuple[Ints, NDArray[np.bool_]]:
+    """Seconds since 1970 of the wall clock, and which cells could be read."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        raise InputError(
+            "the dates are plain numbers, which could mean anything: turn them into dates such as "
+            "2026-11-30."
+        )
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = _parsed(column)
+    elif pa.types.is_timestamp(kind) and kind.tz is not None:
+        column = pc.local_timestamp(column)
+    known = np.asarray(pc.is_valid(column).to_numpy(zero_copy_only=False), dtype=bool)
+    if pa.types.is_date32(column.type):
+        days = pc.fill_null(column.cast(pa.int32()), 0).to_numpy(zero_copy_only=False)
+        return days.astype(np.int64) * 86400, known
+    if not pa.types.is_timestamp(column.type) or column.type.unit != "s":
+        units = {"ms": 1000, "us": 10**6, "ns": 10**9}
+        if pa.types.is_timestamp(column.type):
+            raw = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+            return raw // units[column.type.unit], known
+        try:
+            column = column.cast(pa.timestamp("s"), safe=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise InputError(f"a column of type {kind} holds no dates.") from None
+    raw = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    return np.asarray(raw, dtype=np.int64), known
+
+
+def _parsed(column: Any) -> Any:
+    """Dates of ISO texts; what cannot be read is missing."""
+    try:
+        return column.cast(pa.timestamp("s"))
+    except pa.ArrowInvalid:
+        encoded = pc.dictionary_encode(column)
+        values = [_date(v) for v in encoded.dictionary.to_pylist()]
+        return pa.array(values, pa.timestamp("s")).take(encoded.indices)
+
+
+def _date(text: str | None) -> datetime | None:
+    text = (text or "").strip()
+    for ending in ("", "-01", "-01-01"):  # 2026-11-30, 2026-11, 2026
+        try:
+            return datetime.fromisoformat(text + ending).replace(tzinfo=None)
+        except ValueError:
+            continue
+    return None

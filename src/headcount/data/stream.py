@@ -1,0 +1,248 @@
+"""Tables of any length, a part at a time: CSV, TSV, Parquet, JSON lines, gzip, standard input."""
+
+from __future__ import annotations
+
+import glob
+import io
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv, json
+from pyarrow import parquet as pq
+
+from headcount.data.tables import KINDS
+from headcount.exceptions import InputError, choose
+
+ROWS = 1 << 18  # rows of a part of a Parquet file
+BLOCK = 1 << 24  # bytes of a part of a text file
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, or standard input, and the kind of table in it."""
+
+    path: Path | None
+    kind: str
+
+    @property
+    def name(self) -> str:
+        """How to call it in messages."""
+        return "standard input" if self.path is None else self.path.name
+
+    @property
+    def size(self) -> int:
+        """Bytes, 0 where that cannot be known."""
+        return 0 if self.path is None else self.path.stat().st_size
+
+
+def sources(names: Sequence[str], kind: str | None = None) -> list[Source]:
+    """Files by name or pattern (``month-*.csv``), ``-`` for standard input.
+
+    Parameters
+    ----------
+    names : file names
+    kind : optional
+        csv, tsv, parquet or jsonl where the name does not tell; CSV for standard input.
+    """
+    if kind is not None:
+        choose("format", kind, ["csv", "tsv", "parquet", "jsonl"])
+    found: list[Source] = []
+    for name in names:
+        if name == "-":
+            found.append(Source(None, f".{kind or 'csv'}"))
+            continue
+        matches = [name] if Path(name).is_file() else sorted(glob.glob(name, recursive=True))
+        files = [Path(m) for m in matches if Path(m).is_file()]
+        if not files:
+            what = "is a folder" if Path(name).is_dir() else "was not found"
+            raise InputError(f"{name!r} {what}: give a file, or a pattern such as 'data/*.csv'.")
+        for path in files:
+            suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+            told = f".{kind}" if kind is not None else suffix.lower()
+            if told not in KINDS:
+                raise InputError(
+                    f"{path.name!r} is none of {', '.join(KINDS)} (or .gz of a text one): say what "
+                    "it is by --format."
+                )
+            found.append(Source(path, told))
+    return found
+
+
+def batches(
+    found: Sequence[Source],
+    columns: Mapping[str, str],
+    *,
+    encoding: str = "utf8",
+    progress: Progress | None = None,
+) -> Iterator[tuple[Source, pa.RecordBatch]]:
+    """Parts of the tables with these columns, in their order.
+
+    Parameters
+    ----------
+    found : sources
+    columns : mapping of name to kind
+        'number' columns are read as numbers, 'text' ones as texts, 'any' as they are.
+    encoding : str
+        Of text files.
+    progress : function of the bytes read, or for Parquet of the rows' share of them
+    """
+    for source in found:
+        reader = _parquet if source.kind == ".parquet" else _text
+        try:
+            for batch in reader(source, columns, encoding, progress or (lambda _: None)):
+                if batch.num_rows:
+                    yield source, batch
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, EOFError) as error:
+            raise InputError(_explained(source, str(error), encoding)) from None
+        except UnicodeDecodeError as error:
+            raise InputError(_explained(source, f"invalid UTF8 data: {error}", encoding)) from None
+
+
+def columns_of(source: Source) -> list[str]:
+    """Names of the columns, without reading the rest; nothing is known of standard input."""
+    if source.path is None:
+        return []
+    try:
+        if source.kind == ".parquet":
+            return list(pq.ParquetFile(source.path).schema_arrow.names)
+        with pa.input_stream(str(source.path), compression="detect") as stream:
+            if source.kind in (".jsonl", ".ndjson"):
+                return list(json.open_json(stream).schema.names)
+            return list(csv.open_csv(stream, parse_options=_parsing(source)).schema.names)
+    except (pa.ArrowInvalid, EOFError) as error:
+        raise InputError(_explained(source, str(error), "utf8")) from None
+
+
+def _parquet(
+    source: Source, columns: Mapping[str, str], _encoding: str, progress: Progress
+) -> Iterator[pa.RecordBatch]:
+    if source.path is None:
+        raise InputError("Parquet cannot be read from standard input: give the file's name.")
+    with pq.ParquetFile(source.path) as file:
+        _check_names(source, columns, file.schema_arrow.names)
+        total = max(1, file.metadata.num_rows)
+        for batch in file.iter_batches(batch_size=ROWS, columns=list(columns)):
+            progress(int(source.size * batch.num_rows / total))
+            yield _cast(batch.select(list(columns)), columns, source)
+
+
+def _text(
+    source: Source, columns: Mapping[str, str], encoding: str, progress: Progress
+) -> Iterator[pa.RecordBatch]:
+    raw: Any = sys.stdin.buffer if source.path is None else source.path.open("rb")
+    with raw, _decompressed(_Counted(raw, progress), source) as stream:
+        if source.kind in (".jsonl", ".ndjson"):
+            yield from _json_lines(stream, source, columns)
+            return
+        kinds = {"number": pa.float64(), "text": pa.string()}
+        types = {name: kinds[kind] for name, kind in columns.items() if kind in kinds}
+        reader = csv.open_csv(
+            stream,
+            read_options=csv.ReadOptions(block_size=BLOCK, encoding=encoding),
+            parse_options=_parsing(source),
+            convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+        )
+        _check_names(source, columns, reader.schema.names)
+        for batch in reader:
+            yield _cast(batch.select(list(columns)), columns, source)
+
+
+def _json_lines(
+    stream: Any, source: Source, columns: Mapping[str, str]
+) -> Iterator[pa.RecordBatch]:
+    kinds = {"number": pa.float64(), "text": pa.string()}
+    fields = [pa.field(name, kinds[kind]) for name, kind in columns.items() if kind in kinds]
+    options = json.ParseOptions(explicit_schema=pa.schema(fields) if fields else None)
+    reader = json.open_json(stream, json.ReadOptions(block_size=BLOCK), options)
+    _check_names(source, columns, reader.schema.names)
+    for batch in reader:
+        yield _cast(batch.select(list(columns)), columns, source)
+
+
+def _parsing(source: Source) -> csv.ParseOptions:
+    return csv.ParseOptions(delimiter=KINDS[source.kind] or ",", newlines_in_values=True)
+
+
+def _cast(batch: pa.RecordBatch, columns: Mapping[str, str], source: Source) -> pa.RecordBatch:
+    """Columns as numbers or texts where that is asked for; cells that are neither are missing."""
+    arrays = []
+    for name, kind in columns.items():
+        array = batch.column(name)
+        if kind == "number" and not pa.types.is_floating(array.type):
+            try:
+                array = pc.cast(array, pa.float64())
+            except pa.ArrowInvalid as error:
+                raise InputError(
+                    f"column {name!r} of {source.name} must hold numbers: {error}"
+                ) from None
+        elif kind == "text" and not pa.types.is_string(array.type):
+            if pa.types.is_dictionary(array.type):
+                array = array.dictionary_decode()
+            array = pc.cast(array, pa.string())
+        arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def _check_names(source: Source, columns: Mapping[str, str], there: Sequence[str]) -> None:
+    for name in columns:
+        choose(f"column of {source.name}", name, there)
+
+
+def _explained(source: Source, error: str, encoding: str) -> str:
+    lower = error.lower()
+    if "utf8" in lower or "utf-8" in lower or "utf16" in lower:
+        return (
+            f"{source.name} is not {encoding} throughout ({error}). If it is one other encoding, "
+            "say so by --encoding (latin-1, cp1252, ...); if it is a mixture, convert it first."
+        )
+    if "empty" in lower:
+        return f"{source.name} is empty: there is nothing to read."
+    return f"{source.name} cannot be read: {error}"
+
+
+def _decompressed(stream: Any, source: Source) -> Any:
+    packed = source.path is not None and source.path.suffix == ".gz"
+    if source.path is None:
+        head = stream.read(2)
+        stream = _Joined(head, stream)
+        packed = head == b"\x1f\x8b"
+    plain = pa.PythonFile(stream, mode="r")
+    return pa.CompressedInputStream(plain, "gzip") if packed else plain
+
+
+class _Counted(io.RawIOBase):
+    """A stream that tells how much of it was read."""
+
+    def __init__(self, inner: Any, progress: Progress):
+        self.inner, self.progress = inner, progress
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        found: bytes = self.inner.read(size)
+        self.progress(len(found))
+        return found
+
+
+class _Joined(io.RawIOBase):
+    """Bytes that were read ahead, then the rest of the stream."""
+
+    def __init__(self, head: bytes, inner: Any):
+        self.head, self.inner = head, inner
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if not self.head:
+            return bytes(self.inner.read(size))
+        cut = len(self.head) if size < 0 else min(size, len(self.head))
+        found, self.head = self.head[:cut], self.head[cut:]
+        return found + (self.inner.read() if size < 0 else b"")
