@@ -196,6 +196,58 @@ def ternary(points: Floats, labels: list[str], values: Floats | None = None) -> 
     return figure
 
 
+def trend(
+    groups: list[str],
+    share: Floats,
+    low: Floats,
+    high: Floats,
+    *,
+    flagged: NDArray[np.bool_],
+    counted: Floats,
+    truth: Floats | None = None,
+    joined: bool = True,
+) -> Figure:
+    """Shares of one class in groups, with bounds; a band if the groups follow each other in time.
+
+    Groups that are flagged have hollow marks. `counted` is drawn dotted, `truth` as crosses.
+    """
+    figure = _figure(9, 3.4 if joined else 3.8)
+    axes = figure.add_subplot()
+    x = np.arange(len(groups))
+    blue, other = COLOURS[0], COLOURS[1]
+    band = joined and len(groups) > 1
+    if band:
+        axes.fill_between(x, 100 * low, 100 * high, color=blue, alpha=0.2, lw=0)
+        axes.plot(x, 100 * share, color=blue, lw=1.5)
+        axes.plot(x, 100 * counted, color=other, lw=1.2, ls=":", label="counted")
+    else:
+        axes.vlines(x, 100 * low, 100 * high, color=blue, lw=3, alpha=0.4)
+        axes.plot(x, 100 * counted, color=other, ls="", marker="_", ms=9, label="counted")
+    axes.plot(x[~flagged], 100 * share[~flagged], "o", color=blue, ms=4, label="estimated")
+    if flagged.any():
+        axes.plot(
+            x[flagged],
+            100 * share[flagged],
+            "o",
+            mfc="none",
+            mec=blue,
+            ms=5,
+            label="flagged",
+        )
+    if truth is not None:
+        axes.plot(x, 100 * truth, "x", color="black", ms=5, label="true")
+    step = max(1, -(-len(groups) // (14 if joined else 30)))
+    axes.set_xticks(x[::step], groups[::step], rotation=30 if band else 60, ha="right", fontsize=8)
+    axes.set_ylabel("share, %")
+    top = max(float(np.nanmax(high)), float(counted.max()))
+    bottom = min(float(np.nanmin(low)), float(counted.min()))
+    room = max(0.05 * (top - bottom), 0.005)
+    axes.set_ylim(100 * max(0.0, bottom - room), 100 * min(1.0, top + room))
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(fontsize=8, frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0, 1.0))
+    return figure
+
+
 def to_svg(figure: Figure) -> str:
     """Text of an SVG image, to be put into a page as it is; the same for the same figure."""
     import matplotlib as mpl

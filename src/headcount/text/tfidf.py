@@ -78,15 +78,32 @@ class TfIdf(TransformerMixin, BaseEstimator):
                 "documents: lower min_count or min_df, or give more documents."
             )
         names = counter.get_feature_names_out()[kept]
-        self.vocabulary_ = {str(name): i for i, name in enumerate(names)}
         self.idf_ = np.log(len(texts) / having[kept])
+        self._know(names.tolist())
+        return self._weighed(_columns(counts, kept))
+
+    def _know(self, terms: list[str]) -> None:
+        self.vocabulary_ = {term: i for i, term in enumerate(terms)}
         self._counter = CountVectorizer(
             ngram_range=(1, self.ngrams),
             lowercase=self.lowercase,
             vocabulary=self.vocabulary_,
             dtype=np.float64,
         )
-        return self._weighed(_columns(counts, kept))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Terms as one text: a model file would else treat each as an object of its own.
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "vocabulary_" in state:
+            state["terms"] = "\n".join(state.pop("vocabulary_"))
+            del state["_counter"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        terms = state.pop("terms", None)
+        super().__setstate__(state)
+        if terms is not None:
+            self._know(terms.split("\n"))
 
     def transform(self, X: Any) -> Any:
         """Sparse vectors of documents; one without known terms is all zero."""
