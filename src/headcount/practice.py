@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,13 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
 from headcount import methods
+from headcount.classify.channels import Channels
 from headcount.classify.columns import ColumnEncoder
 from headcount.classify.crossfit import ScorePass, score
 from headcount.data.groups import MISSING, UNREADABLE, Grouping
 from headcount.data.stream import Source, batches, columns_of
 from headcount.data.tables import as_names
-from headcount.diagnostics import Diagnosis
+from headcount.diagnostics import Diagnosis, FitTest
 from headcount.exceptions import HeadcountWarning, InputError, choose
 from headcount.frame import Frame
 from headcount.intervals import Interval, Request
@@ -96,6 +97,11 @@ class Model:
     inputs: Inputs
     label: str
     summary: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def channels(self) -> Channels | None:
+        """How items are looked at apart from their scores; None for scores alone."""
+        return getattr(self.quantifier, "channels_", None)
 
     @property
     def scorer(self) -> ScoreQuantifier:
@@ -176,13 +182,13 @@ def learn(
         inputs, order = _aligned(inputs, classes, say)
         quantifier = inner.fit_scores(items[:, order], labels)
     elif inputs.kind == "text":
-        quantifier = TextQuantifier(inner, vectorizer=vectorizer, fit_once=True)
-        quantifier.fit(items, labels)
+        quantifier = TextQuantifier(inner, vectorizer=vectorizer).fit(items, labels)
     else:
-        inner.set_params(
-            classifier=make_pipeline(ColumnEncoder(), LogisticRegression(max_iter=1000))
-        )
-        quantifier = inner.fit(items, labels)
+        encoded = make_pipeline(ColumnEncoder(), LogisticRegression(max_iter=1000))
+        quantifier = inner.set_params(classifier=encoded).fit(items, labels)
+    if inputs.kind != "scores":
+        codes = np.searchsorted(quantifier.classes_, labels)
+        quantifier.channels_ = Channels(inputs.kind).fit(items, codes)
     names, counts = np.unique(labels, return_counts=True)
     summary = {
         "rows": len(labels),
@@ -315,6 +321,7 @@ def count(
             wanted.setdefault(extra, kind)
     sketch = Sketch.of(len(scorer.classes_), scorer.score_kind_)
     tally = _Tally(len(scorer.classes_))
+    looks = _Looks(model.channels)
     names = as_names(scorer.classes_)
     strange_labels: set[str] = set()
     for source, batch in batches(found, wanted, encoding=encoding, progress=progress):
@@ -331,6 +338,7 @@ def count(
             except InputError as error:
                 raise InputError(f"{source.name}: {error}") from None
         tally.add(groups)
+        looks.add(items, groups)
         if truth is not None:
             cells = as_names(np.array(batch.column(truth).to_pylist(), dtype=object)[there])
             strange_labels |= tally.add_truth(cells, names, groups)
@@ -345,13 +353,14 @@ def count(
             "are expected."
         )
     notes = _notes(tally, grouping, strange_labels, truth, model, found)
-    return _estimated(scorer, sketch, tally, grouping, request, truth is not None, notes)
+    return _estimated(scorer, sketch, tally, looks, grouping, request, truth is not None, notes)
 
 
 def _estimated(
     scorer: ScoreQuantifier,
     sketch: Sketch,
     tally: _Tally,
+    looks: _Looks,
     grouping: Grouping,
     request: Request,
     with_truth: bool,
@@ -371,12 +380,41 @@ def _estimated(
     notes += [str(w.message) for w in caught if issubclass(w.category, HeadcountWarning)]
     interval = scorer._intervals(estimates, sizes, request)
     diagnosis = scorer._fit_test().run(scorer._calibrated(pool), bags, sizes)
+    diagnosis = replace(diagnosis, drift=looks.p_values(order, sizes))
     counted = bags.shares(pool.argmax(axis=1), len(scorer.classes_))
     truth = tally.truth(order) if with_truth else None
     names = [every[g] for g in order]
     return Count(
         names, sizes, interval, diagnosis, counted, grouping, tally.left_out, truth, tuple(notes)
     )
+
+
+class _Looks:
+    """Histograms of what the items of groups look like."""
+
+    def __init__(self, channels: Channels | None):
+        self.channels = channels
+        width = 0 if channels is None else sum(channels.widths)
+        self.counts = np.zeros((0, width), dtype=np.int64)
+
+    def add(self, items: Any, groups: Ints) -> None:
+        if self.channels is None:
+            return
+        cells = self.channels.cells(items)
+        width = self.counts.shape[1]
+        n_groups = max(len(self.counts), int(groups.max()) + 1)
+        grown = np.zeros((n_groups, width), dtype=np.int64)
+        grown[: len(self.counts)] = self.counts
+        for column in cells.T:
+            places = groups * width + column
+            grown += np.bincount(places, minlength=n_groups * width).reshape(n_groups, width)
+        self.counts = grown
+
+    def p_values(self, order: list[int], sizes: Ints) -> Floats:
+        if self.channels is None:
+            return np.full(len(order), np.nan)
+        test = FitTest(self.channels.cells_, self.channels.widths, self.channels.codes_)
+        return test.p_values(self.counts[order] / sizes[:, None], sizes)
 
 
 class _Tally:
@@ -529,7 +567,9 @@ def _made(method: str, calibrator: str | None) -> ScoreQuantifier:
     kind = names[choose("method", method, sorted(names))]
     if calibrator is None:
         calibrator = "bcts" if issubclass(kind, methods.SLD) else "none"
-    quantifier: ScoreQuantifier = kind(calibrator=None if calibrator == "none" else calibrator)
+    quantifier: ScoreQuantifier = kind(
+        calibrator=None if calibrator == "none" else calibrator, n_jobs=-1
+    )
     return quantifier
 
 

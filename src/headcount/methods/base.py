@@ -25,7 +25,7 @@ from headcount.exceptions import ConvergenceWarning, InputError, UnreliableWarni
 from headcount.intervals import Interval, Request, Simulator, Spread, spread_of, stretch
 
 if TYPE_CHECKING:
-    from headcount.diagnostics import Diagnosis, FitTest
+    from headcount.diagnostics import Diagnosis, ScoreTest
 
 Floats = NDArray[np.float64]
 SPLITS = 5  # halvings of the labelled items that show how much a method remembers
@@ -213,12 +213,12 @@ class ScoreQuantifier(Quantifier):
     def _diagnosed(self, X: Any, bags: Bags) -> Diagnosis:
         return self._fit_test().run(self._calibrated(self._raw(X, bags)), bags)
 
-    def _fit_test(self) -> FitTest:
-        from headcount.diagnostics import FitTest
+    def _fit_test(self) -> ScoreTest:
+        from headcount.diagnostics import ScoreTest
 
         self._check_held("the test is made from")
         assert self.held_scores_ is not None and self.held_codes_ is not None
-        return FitTest(self._calibrated(self.held_scores_), self.held_codes_)
+        return ScoreTest(self._calibrated(self.held_scores_), self.held_codes_)
 
     def _raw(self, X: Any, bags: Bags) -> Floats:
         """Scores of the pool: of its items, or as they are for what was fitted on scores."""

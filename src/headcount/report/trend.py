@@ -29,7 +29,7 @@ def trend_page(found: Count, model: Model, title: str) -> str:
     if len(names) == 2:  # one class tells the other; the rarer one is the one asked about
         chosen = order[1:]
     for c in chosen:
-        body.append(_figure(found, int(c), names[c]))
+        body.append(_figure(found, int(c), names[c], model.label))
     if len(names) > SHOWN:
         body.append(f"<p class=note>The {SHOWN} most frequent classes; all are in the table.</p>")
     body += [_table(found, names), _meaning(found, model)]
@@ -69,13 +69,15 @@ def _warnings(found: Count) -> str:
     return f"<h2>Before you rely on it</h2><ul>{''.join(items)}</ul>" if items else ""
 
 
-def _figure(found: Count, c: int, name: str) -> str:
+def _figure(found: Count, c: int, name: str, label: str) -> str:
     keep = [i for i, g in enumerate(found.groups) if g not in (MISSING, UNREADABLE)]
     flagged = np.array([bool(found.flags(i)) for i in keep])
     interval = found.interval
     truth = None if found.truth is None else found.truth[keep, c]
     level = f"{interval.level:.0%}"
     extra = " Crosses: the true shares." if truth is not None else ""
+    over_time = found.by.period is not None
+    band, line = ("band", "Dotted") if over_time else ("bar", "Dash")
     marks = " Hollow: groups with a warning." if flagged.any() else ""
 
     def make() -> Any:
@@ -87,12 +89,12 @@ def _figure(found: Count, c: int, name: str) -> str:
             flagged=flagged,
             counted=found.counted[keep, c],
             truth=truth,
-            joined=found.by.period is not None,
+            joined=over_time,
         )
 
-    return f"<h3>{escape(name)}</h3>" + drawn(
+    return f"<h3>{escape(label)}: {escape(name)}</h3>" + drawn(
         make,
-        f"Share of {name}; the band is where it lies with {level} confidence. Dotted: what "
+        f"Share of {name}; the {band} is where it lies with {level} confidence. {line}: what "
         f"counting the classifier's answers would have said.{marks}{extra}",
     )
 
@@ -141,7 +143,8 @@ def _meaning(found: Count, model: Model) -> str:
         "there are few rows, few labels, or classes that are hard to tell apart.</p>"
         "<p><b>misfit</b>: the scores of the group are not a mixture of what the classes looked "
         "like; something besides the shares has changed, and the interval does not cover that. "
-        "Label some rows of such a group and fit again. <b>strange</b>: a part of the rows looks "
+        "Label some rows of such a group and fit again. <b>drift</b>: the rows themselves look "
+        "different, though their scores may not. <b>strange</b>: a part of the rows looks "
         "like no known class. <b>few</b>: under 30 rows. <b>weak</b>: the classes can hardly be "
         "told apart.</p>" + checked
     )
