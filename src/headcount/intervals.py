@@ -29,12 +29,13 @@ from headcount.kernels.simplex import clip_and_normalise
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Rows = NDArray[np.int32]
 Estimate = Callable[[Bags], Floats]
 
 REACH = 3.5  # standard errors that proposals go to either side
 PILOT = 60  # simulated bags that tell where to look, and how far
-ANCHORS = 64  # bags of two classes that stand for all of their size
-TRIALS = 8  # bags of the other half that intervals are tried on
+MANY = 100  # bags of two classes from which on some stand for others
+TRIALS = 10  # bags of the other half that intervals are tried on
 PART = 1 << 21  # items simulated at once
 
 
@@ -189,7 +190,7 @@ class Simulator:
 
     def _worlds(
         self, n_draws: int, rng: np.random.Generator, resample: bool
-    ) -> tuple[Ints, Floats]:
+    ) -> tuple[Rows, Floats]:
         """Resampled labelled items by class, and how often a class is unlike its labelled items.
 
         The latter, Beta(1, n), is what n items that never showed something leave open: without
@@ -198,30 +199,27 @@ class Simulator:
         order = np.argsort(self.codes, kind="stable")
         sizes = np.bincount(self.codes, minlength=self.n_classes)
         if not resample:
-            return np.tile(order, (n_draws, 1)), np.zeros((n_draws, self.n_classes))
+            return np.tile(order.astype(np.int32), (n_draws, 1)), np.zeros(
+                (n_draws, self.n_classes)
+            )
         starts = np.cumsum(sizes) - sizes
         within = (rng.random((n_draws, len(order))) * np.repeat(sizes, sizes)).astype(np.int64)
         unlike = rng.beta(1.0, sizes, size=(n_draws, self.n_classes))
-        return order[np.repeat(starts, sizes) + within], unlike
+        return order.astype(np.int32)[np.repeat(starts, sizes) + within], unlike
 
     def _bags(
-        self, worlds: tuple[Ints, Floats], world: Ints, counts: Ints, rng: np.random.Generator
+        self, worlds: tuple[Rows, Floats], world: Ints, counts: Ints, rng: np.random.Generator
     ) -> Bags:
+        from headcount.kernels.compiled.simulate import draw_items
+
         rows, unlike = worlds
-        n, k = len(self.codes), self.n_classes
-        sizes = np.bincount(self.codes, minlength=k)
-        starts = np.cumsum(sizes) - sizes
-        cells = counts.ravel()
-        first = np.repeat((world[:, None] * n + starts).ravel(), cells)
-        length = np.repeat(np.tile(sizes, len(world)), cells)
-        items = rows.ravel()[first + (rng.random(len(first)) * length).astype(np.int64)]
-        # How many items of each cell are unlike their class decides which: the first ones do.
-        strange = rng.binomial(cells, unlike[world].ravel())
-        ends = np.cumsum(cells)
-        where = np.repeat(ends - cells, strange) + _ranges(strange)
-        items[where] = rng.integers(n, size=len(where))
+        sizes = np.bincount(self.codes, minlength=self.n_classes)
         indptr = np.concatenate([[0], np.cumsum(counts.sum(axis=1))])
-        return Bags._made(indptr, items, n)
+        items = np.empty(indptr[-1], dtype=np.int32)
+        seed = rng.integers(2**63, dtype=np.uint64)
+        starts = np.cumsum(sizes) - sizes
+        draw_items(rows, starts, sizes, world, unlike, counts, seed, items)
+        return Bags._made(indptr, items, len(self.codes))
 
 
 def spread_of(simulator: Simulator, estimates: Floats, sizes: Ints, request: Request) -> Spread:
@@ -231,10 +229,12 @@ def spread_of(simulator: Simulator, estimates: Floats, sizes: Ints, request: Req
     20,000): from there on the labelled side is what limits the answer.
     """
     sizes = np.minimum(sizes, simulator.enough)
-    if estimates.shape[1] == 2 and len(estimates) > 2 * ANCHORS:
-        sizes = _coarse(sizes)
-    anchors, owner = _anchors(estimates, sizes)
     rng = np.random.default_rng(request.random_state)
+    if estimates.shape[1] == 2 and len(estimates) > MANY:
+        sizes = _coarse(sizes)
+        anchors, owner = _anchors(simulator, estimates, sizes, rng)
+    else:
+        anchors = owner = np.arange(len(estimates))
     shape = estimates.shape
     mean, variance, levels = np.empty(shape), np.empty(shape), np.empty(shape[0])
     step = max(1, min((1 << 22) // (request.n_draws * shape[1]), PART // int(sizes.max())))
@@ -302,7 +302,7 @@ def stretch(halves: Iterable[tuple[Simulator, Simulator]], size: int, request: R
         sizes = np.full(TRIALS, min(size, 1000))
         found, truths = other.run(shares, sizes, rng, request.target, resample=False)
         claimed = spread_of(own, found[:, 0], sizes, quick)
-        labelled = sizes[0] / (sizes[0] + len(own.codes))  # share of the variance, roughly
+        labelled = 0.5 * sizes[0] / (sizes[0] + len(own.codes))  # share of the variance, at least
         off = (truths[:, 0] - claimed.mean) ** 2
         ratios.append(off.sum() / (claimed.variance.sum() * (1 + labelled)))
     return float(np.sqrt(max(1.0, np.mean(ratios))))
@@ -357,28 +357,35 @@ def _coarse(sizes: Ints) -> Ints:
     return np.asarray(np.maximum((1.1**steps).astype(np.int64), 1))
 
 
-def _anchors(estimates: Floats, sizes: Ints) -> tuple[Ints, Ints]:
-    """Bags to simulate around, and for every bag the one of them that stands for it.
+def _anchors(
+    simulator: Simulator, estimates: Floats, sizes: Ints, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Bags of two classes to simulate around, and for every bag the one that stands for it.
 
-    With two classes, bags of one size differ in a single number, and some dozens of them tell
-    about thousands.
+    Bags of one size differ in a single number, and those within a standard error of each other
+    have the same bags around them: some dozens tell about thousands.
     """
-    everyone = np.arange(len(estimates))
-    if estimates.shape[1] > 2 or len(estimates) <= 2 * ANCHORS:
-        return everyone, everyone
-    anchors: list[Ints] = []
+    anchors: list[int] = []
     owner = np.empty(len(estimates), dtype=np.int64)
-    count = 0
     for size in np.unique(sizes):
         members = np.flatnonzero(sizes == size)
-        members = members[np.argsort(estimates[members, 1], kind="stable")]
-        chosen = np.unique(np.linspace(0, len(members) - 1, ANCHORS).round().astype(np.int64))
-        values = estimates[members[chosen], 1]
-        between = (values[1:] + values[:-1]) / 2
-        owner[members] = count + np.searchsorted(between, estimates[members, 1])
-        anchors.append(members[chosen])
-        count += len(chosen)
-    return np.concatenate(anchors), owner
+        step = _least_error(simulator, estimates[members], int(size), rng)
+        cells = np.floor(estimates[members, 1] / step).astype(np.int64)
+        _, firsts, own = np.unique(cells, return_index=True, return_inverse=True)
+        owner[members] = len(anchors) + own
+        anchors += members[firsts].tolist()
+    return np.array(anchors), owner
+
+
+def _least_error(
+    simulator: Simulator, estimates: Floats, size: int, rng: np.random.Generator
+) -> float:
+    """Smallest standard error among bags of one size, at a few of their estimates."""
+    few = estimates[np.argsort(estimates[:, 1])[np.linspace(0, len(estimates) - 1, 5).astype(int)]]
+    inner = few * 0.9 + 0.05
+    shares = np.repeat(inner[:, None, :], PILOT, axis=1)
+    found, truths = simulator.run(shares, np.full(5, size), rng, "bag")
+    return max(float((found - truths)[:, :, 1].std(axis=1).min()), 1e-4)
 
 
 def _joint_level(
@@ -409,8 +416,3 @@ def _counts(shares: Floats, sizes: Ints, rng: np.random.Generator, target: str) 
 
 def _blocks(rows: Ints, size: int) -> list[Ints]:
     return [rows[i : i + size] for i in range(0, len(rows), size)]
-
-
-def _ranges(lengths: Ints) -> Ints:
-    """0..length-1 for each length, one after the other."""
-    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)

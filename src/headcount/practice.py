@@ -79,8 +79,11 @@ class Inputs:
             matrix = np.column_stack(
                 [batch.column(c).to_numpy(zero_copy_only=False) for c in self.columns]
             )
-            there = ~np.isnan(matrix).any(axis=1)
-            whole = matrix if there.all() else matrix[there]
+            there = np.ones(n, dtype=bool)
+            whole = matrix
+            if not np.isfinite(matrix.sum()):  # one look at all cells is cheaper than at each row
+                there = ~np.isnan(matrix).any(axis=1)
+                whole = matrix[there]
             return (np.column_stack([1 - whole, whole]) if len(self.columns) == 1 else whole), there
         cells = np.empty((n, len(self.columns)), dtype=object)
         for j, name in enumerate(self.columns):

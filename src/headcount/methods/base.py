@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headcount.diagnostics import Diagnosis, ScoreTest
 
 Floats = NDArray[np.float64]
-SPLITS = 5  # halvings of the labelled items that show how much a method remembers
+SPLITS = 6  # halvings of the labelled items that show how much a method remembers
 
 
 class Quantifier(BaseEstimator, ABC):
