@@ -32,7 +32,8 @@ Ints = NDArray[np.int64]
 Rows = NDArray[np.int32]
 Estimate = Callable[[Bags], Floats]
 
-REACH = 3.5  # standard errors that proposals go to either side
+REACH = 4.5  # standard errors that proposals go to either side
+KEEP = 0.35  # share of them that is near enough; the rest must reach well beyond
 PILOT = 60  # simulated bags that tell where to look, and how far
 MANY = 100  # bags of two classes from which on some stand for others
 TRIALS = 10  # bags of the other half that intervals are tried on
@@ -249,12 +250,12 @@ def spread_of(simulator: Simulator, estimates: Floats, sizes: Ints, request: Req
 
 
 def from_pairs(
-    found: Floats, truths: Floats, estimates: Floats, request: Request, keep: float = 0.5
+    found: Floats, truths: Floats, estimates: Floats, request: Request, keep: float = KEEP
 ) -> Spread:
     """Where shares may be, from simulated bags: estimates and truths, both of shape (S, T, k).
 
-    Of the simulated bags the nearer half (or another share to keep) counts, the nearer the more,
-    and a line through them carries each truth to the estimate that was really made.
+    Of the simulated bags the nearest count, the nearer the more, and a line through them carries
+    each truth to the estimate that was really made.
     """
     distance = found - estimates[:, None, :]
     away = np.abs(distance)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headcount.diagnostics import Diagnosis, ScoreTest
 
 Floats = NDArray[np.float64]
+REFITTED = 1.05  # on standard errors: held-out items were scored by classifiers of fewer items
 SPLITS = 6  # halvings of the labelled items that show how much a method remembers
 
 
@@ -263,9 +264,12 @@ class ScoreQuantifier(Quantifier):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # simulated bags have nothing to tell the user
             found = spread_of(self._simulator(held, codes), estimates, sizes, request)
+            factor = 1.0
             if self._remembers:
                 factor = stretch(self._halves(held, codes), int(np.median(sizes)), request)
-                found = Spread(found.mean, found.variance * factor**2, found.levels)
+            elif self.classifier_ is not None and not isinstance(self.classifier_, FrozenEstimator):
+                factor = REFITTED
+            found = Spread(found.mean, found.variance * factor**2, found.levels)
         return Interval.around(self.classes_, estimates, found, request.level)
 
     def _simulator(self, held: Floats, codes: NDArray[np.int64]) -> Simulator:
