@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
-from scipy.stats import beta
+from scipy.stats import beta, norm
 
 from headcount import _validation as check
 from headcount.bags import Bags
@@ -37,6 +36,7 @@ KEEP = 0.35  # share of them that is near enough; the rest must reach well beyon
 PILOT = 60  # simulated bags that tell where to look, and how far
 MANY = 100  # bags of two classes from which on some stand for others
 TRIALS = 10  # bags of the other half that intervals are tried on
+WIDE = 0.12  # standard deviation from which both borders count
 PART = 1 << 21  # items simulated at once
 
 
@@ -87,7 +87,7 @@ class Interval:
         cls, classes: NDArray[Any], estimates: Floats, spread: Spread, level: float
     ) -> Interval:
         """Bounds that hold what is likely, and the estimate itself where that is outside."""
-        low, high = beta_interval(spread.mean, spread.variance, spread.levels[:, None])
+        low, high = bounds(spread.mean, spread.variance, spread.levels[:, None])
         return cls(
             classes,
             estimates,
@@ -309,22 +309,46 @@ def stretch(halves: Iterable[tuple[Simulator, Simulator]], size: int, request: R
     return float(np.sqrt(max(1.0, np.mean(ratios))))
 
 
-def beta_interval(mean: Floats, variance: Floats, level: Floats | float) -> tuple[Floats, Floats]:
-    """Interval of Beta distributions of these moments, up to the border where that is likelier."""
+def bounds(mean: Floats, variance: Floats, level: Floats | float) -> tuple[Floats, Floats]:
+    """Likeliest interval of shares with these moments.
+
+    Near a border the shares are taken as normal but cut off there, so that the interval ends at
+    the border where that is among the likely values. Where they are spread over much of the range,
+    both borders count, and they are taken as Beta.
+    """
     level = np.broadcast_to(np.asarray(level, dtype=float), mean.shape)
-    mean = np.clip(mean, 1e-7, 1 - 1e-7)
-    variance = np.clip(variance, 1e-14, 0.999 * mean * (1 - mean))
-    total = mean * (1 - mean) / variance - 1
+    mean = np.clip(mean, 1e-9, 1 - 1e-9)
+    sd = np.sqrt(np.maximum(variance, 1e-18))
+    mirrored = mean > 0.5
+    low, high = _cut_normal(np.where(mirrored, 1 - mean, mean), sd, level)
+    low, high = np.where(mirrored, 1 - high, low), np.where(mirrored, 1 - low, high)
+    wide = sd > WIDE
+    if wide.any():
+        low[wide], high[wide] = _beta(mean[wide], variance[wide], level[wide])
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def _cut_normal(mean: Floats, sd: Floats, level: Floats) -> tuple[Floats, Floats]:
+    """Likeliest interval of normals that are cut off below 0, by the moments that remain."""
+    cut = np.linspace(-8.0, 6.0, 1401)  # where the cut is, in standard deviations from the middle
+    left = norm.sf(cut)
+    pull = norm.pdf(cut) / left
+    shrunk = np.sqrt(1.0 + cut * pull - pull**2)
+    ratio = (pull - cut) / shrunk  # of mean and standard deviation; it falls as more is cut off
+    at = np.interp(-mean / sd, -ratio, cut)
+    sigma = sd / np.interp(at, cut, shrunk)
+    middle = np.where(mean / sd >= ratio[0], mean, -at * sigma)
+    left = norm.sf(-middle / sigma)
+    half = sigma * norm.ppf((1.0 + level * left) / 2.0)
+    reaches = middle - half <= 0.0
+    top = middle + sigma * norm.ppf(1.0 - (1.0 - level) * left)
+    return np.where(reaches, 0.0, middle - half), np.where(reaches, top, middle + half)
+
+
+def _beta(mean: Floats, variance: Floats, level: Floats) -> tuple[Floats, Floats]:
+    total = mean * (1 - mean) / np.minimum(variance, 0.999 * mean * (1 - mean)) - 1
     a, b = mean * total, (1 - mean) * total
-    low, high = beta.ppf((1 - level) / 2, a, b), beta.ppf((1 + level) / 2, a, b)
-    top, bottom = beta.ppf(level, a, b), beta.ppf(1 - level, a, b)
-    edge = 1e-9
-    with np.errstate(divide="ignore"):
-        to_zero = beta.logpdf(edge, a, b) >= beta.logpdf(np.clip(top, edge, 1 - edge), a, b)
-        to_one = beta.logpdf(1 - edge, a, b) >= beta.logpdf(np.clip(bottom, edge, 1 - edge), a, b)
-    high = np.where(to_one, 1.0, np.where(to_zero, top, high))
-    low = np.where(to_zero, 0.0, np.where(to_one, bottom, low))
-    return np.asarray(low), np.asarray(high)
+    return beta.ppf((1 - level) / 2, a, b), beta.ppf((1 + level) / 2, a, b)
 
 
 def _near(
@@ -401,7 +425,7 @@ def _joint_level(
     first = np.argmax(summed >= level * summed[:, -1:], axis=1)
     reach = np.take_along_axis(worst, np.take_along_axis(order, first[:, None], axis=1), axis=1)
     k = mean.shape[1]
-    return np.asarray(np.clip(2 * ndtr(reach[:, 0]) - 1, level, 1 - (1 - level) / k))
+    return np.asarray(np.clip(2 * norm.cdf(reach[:, 0]) - 1, level, 1 - (1 - level) / k))
 
 
 def _counts(shares: Floats, sizes: Ints, rng: np.random.Generator, target: str) -> Ints:

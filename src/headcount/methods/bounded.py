@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
 
 from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.classify.crossfit import _splits
 from headcount.intervals import Interval, Request, Simulator, from_pairs
+from headcount.methods.adjusting import PACC
 from headcount.methods.base import MetaQuantifier, Quantifier, check_quantifier_type
 
 Floats = NDArray[np.float64]
@@ -30,7 +32,7 @@ class WithIntervals(MetaQuantifier):
 
     Parameters
     ----------
-    quantifier : quantifier
+    quantifier : quantifier, default PACC
     cv : int, default 5
         Folds.
     n_bags : int, default 1000
@@ -47,21 +49,24 @@ class WithIntervals(MetaQuantifier):
     True
     """
 
-    def __init__(self, quantifier: Any, *, cv: int = 5, n_bags: int = 1000, random_state: Any = 0):
+    def __init__(
+        self, quantifier: Any = None, *, cv: int = 5, n_bags: int = 1000, random_state: Any = 0
+    ):
         self.quantifier = quantifier
         self.cv = cv
         self.n_bags = n_bags
         self.random_state = random_state
 
     def _parts(self) -> list[Quantifier]:
-        return [self.quantifier]
+        return [PACC() if self.quantifier is None else self.quantifier]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from items `X` with labels `y`."""
-        check_quantifier_type(self.quantifier)
+        (base,) = self._parts()
+        check_quantifier_type(base)
         check.whole("n_bags", self.n_bags, 100)
         array = check.labels(y)
-        inner = clone(self.quantifier).fit(X, y)
+        inner = clone(base).fit(X, y)
         self.members_ = [inner]
         self.classes_ = inner.classes_
         _, codes = check.encode(array, self.classes_)
@@ -86,7 +91,7 @@ class WithIntervals(MetaQuantifier):
         rng: np.random.Generator,
     ) -> tuple[Floats, Floats]:
         """Estimates and truths of bags made of one fold, of shape (sizes, bags, classes)."""
-        fitted = clone(self.quantifier).fit(_safe_indexing(X, train), y[train])
+        fitted = clone(self._parts()[0]).fit(_safe_indexing(X, train), y[train])
         pool = _safe_indexing(X, test)
         k = len(self.classes_)
         simulator = Simulator(lambda bags: fitted.predict_bags(pool, bags), codes[test], k)
@@ -96,6 +101,7 @@ class WithIntervals(MetaQuantifier):
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
         """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        check_is_fitted(self, "members_")
         best: Quantifier = self.members_[0]
         return best.predict_bags(X, bags)
 
