@@ -580,7 +580,7 @@ def _aligned(inputs: Inputs, classes: NDArray[Any], say: Say) -> tuple[Inputs, l
     """Columns of scores in the order of the classes, told by their names where they tell."""
     columns = list(inputs.columns)
     if len(columns) == 1 and len(classes) == 2:
-        say(f"{columns[0]!r} is taken as the score of {classes[1]!r}.")
+        say(f"{columns[0]!r} is taken as the score of {str(classes[1])!r}.")
         return inputs, [0, 1]
     if len(columns) != len(classes):
         raise InputError(

@@ -1,14 +1,17 @@
 """What is kept of a group's scores, however many there are: a summary of bounded size.
 
 For two classes it is a fine histogram of the log odds with the mean of every cell, from which an
-estimate differs in the sixth digit. For more classes it is a sample with weights that is thinned
+estimate differs in the fifth digit. For more classes it is a sample with weights that is thinned
 whenever it grows: neighbours, by best class and its score, are paired and one of each pair stands
-for both (the compactors of Karnin, Lang and Liberty, 2016).
+for both (the compactors of Karnin, Lang and Liberty, 2016). The mean scores, the mean roots of
+scores and the numbers of items by best class are kept exactly, and in the end the weights are
+moved a little so that the sample has the same, as survey statisticians do with known totals.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +23,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 CELLS = 2048
-KEPT = 20_000  # rows of a level
-POINTS = 20_000  # items that stand for a group in the end
+KEPT = 40_000  # rows of a level
+POINTS = 20_000  # items that stand for a group of two classes in the end
+MANY_POINTS = 400_000  # and for one of more classes
 MOST = 20_000  # groups
 
 
@@ -78,6 +82,7 @@ class _ManyClasses(Sketch):
     def __init__(self, kind: str):
         self.posterior = kind != "decision"
         self.levels: list[list[list[NDArray[np.float32]]]] = []
+        self.totals: list[Floats] = []  # sums of the features that are kept exactly
         self.rng = np.random.default_rng(0)
 
     def add(self, scores: Floats, groups: Ints) -> None:
@@ -88,6 +93,8 @@ class _ManyClasses(Sketch):
         for group, part in zip(numbers, np.split(rows, starts[1:]), strict=True):
             while len(self.levels) <= group:
                 self.levels.append([[]])
+                self.totals.append(np.zeros(3 * rows.shape[1]))
+            self.totals[group] += _features(part).sum(axis=0)
             self.levels[group][0].append(part)
             self._thin(self.levels[group])
 
@@ -107,33 +114,53 @@ class _ManyClasses(Sketch):
 
     def points(self) -> tuple[Floats, Bags]:
         pools, weights = [], []
-        for levels in self.levels:
+        for levels, totals in zip(self.levels, self.totals, strict=True):
             rows = [np.concatenate(parts) for parts in levels if parts]
             sizes = [2**i for i, parts in enumerate(levels) if parts]
-            pools.append(np.concatenate(rows).astype(np.float64))
             each = [np.full(len(r), s) for r, s in zip(rows, sizes, strict=True)]
-            best = np.lexsort((pools[-1].max(axis=1), pools[-1].argmax(axis=1)))
-            pools[-1] = pools[-1][best]
-            weights.append(np.concatenate(each)[best])
+            pool = np.concatenate(rows).astype(np.float64)
+            order = np.lexsort((pool.max(axis=1), pool.argmax(axis=1)))
+            pools.append(pool[order])
+            weight = np.concatenate(each)[order].astype(float)
+            weights.append(weight if len(levels) == 1 else _raked(weight, pools[-1], totals))
         pool = np.concatenate(pools)
         if self.posterior:  # four bytes a score do not sum to 1 closely enough
             pool /= pool.sum(axis=1, keepdims=True)
-        return pool, _thinned(weights, len(pool))
+        return pool, _thinned(weights, len(pool), MANY_POINTS)
 
 
-def _thinned(weights: list[Ints], n_items: int) -> Bags:
+def _features(rows: NDArray[Any]) -> Floats:
+    """Scores, which is the best, and their roots, which tell more of small ones."""
+    best = np.eye(rows.shape[1])[rows.argmax(axis=1)]
+    scores = rows.astype(np.float64)
+    return np.hstack([scores, best, np.sqrt(np.abs(scores))])
+
+
+def _raked(weight: Floats, rows: Floats, totals: Floats) -> Floats:
+    """Weights with the known totals, as near as can be to the ones that are given."""
+    features = _features(rows)
+    total = weight.sum()
+    middle = weight @ features / total
+    centred = features - middle
+    spread = (centred * weight[:, None]).T @ centred / total
+    tilt = np.linalg.pinv(spread, rcond=1e-9) @ (totals / total - middle)
+    return np.asarray(weight * np.maximum(1.0 + centred @ tilt, 0.0))
+
+
+def _thinned(weights: list[Any], n_items: int, most: int = POINTS) -> Bags:
     """Bags of points in proportion to their weights, at even steps through the order they are in.
 
-    A group of no more than `POINTS` items is represented exactly.
+    A group of no more items than that is represented exactly.
     """
     indices, sizes, start = [], [], 0
     for weight in weights:
-        total = int(weight.sum())
-        if total <= POINTS:
-            chosen = np.repeat(np.arange(len(weight)), weight)
+        total = float(weight.sum())
+        if total <= most and (weight == np.round(weight)).all():
+            chosen = np.repeat(np.arange(len(weight)), np.round(weight).astype(np.int64))
         else:
-            steps = (np.arange(POINTS) + 0.5) * (total / POINTS)
+            steps = (np.arange(most) + 0.5) * (total / most)
             chosen = np.searchsorted(np.cumsum(weight), steps, side="right")
+            chosen = np.minimum(chosen, len(weight) - 1)
         indices.append(start + chosen)
         sizes.append(len(chosen))
         start += len(weight)

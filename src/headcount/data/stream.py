@@ -245,4 +245,4 @@ class _Joined(io.RawIOBase):
             return bytes(self.inner.read(size))
         cut = len(self.head) if size < 0 else min(size, len(self.head))
         found, self.head = self.head[:cut], self.head[cut:]
-        return found + (self.inner.read() if size < 0 else b"")
+        return found + bytes(self.inner.read(-1 if size < 0 else size - cut))
