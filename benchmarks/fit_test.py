@@ -23,6 +23,8 @@ import harness  # first: it sets one thread for everybody
 from headcount import SLD, Bags, UniformPrevalence
 from headcount.classify.channels import Channels
 from headcount.diagnostics import DRIFT_LEVEL, LEVEL, FitTest
+from headcount.intervals import Request
+from headcount.practice import Inputs, Model
 from headcount.text import TfIdf
 from interval_coverage import TRAINING, items
 
@@ -50,7 +52,7 @@ def synthetic(k: int, n: int, size: int, trials: int = 60) -> list[str]:
         }
         for name, moved in worlds.items():
             found = model.predict_interval(moved, bags, n_draws=100)
-            alarm = alarmed(model, look, moved, bags)
+            alarm = alarmed(model.diagnose(moved, bags).fit, look, moved, bags)
             alarms.setdefault(name, []).append(judged(alarm, found, bags))
     rows = []
     for name, parts in alarms.items():
@@ -58,12 +60,11 @@ def synthetic(k: int, n: int, size: int, trials: int = 60) -> list[str]:
     return rows
 
 
-def alarmed(model, look: Channels, pool, bags: Bags) -> np.ndarray:
+def alarmed(fit: np.ndarray, look: Channels, pool, bags: Bags) -> np.ndarray:
     """Columns: alarm by the scores, alarm by the scores or by the items themselves."""
-    fit = model.diagnose(pool, bags).fit < LEVEL
     test = FitTest(look.cells_, look.widths, look.codes_)
     drift = test.p_values(test.shares(bags, look.cells(pool)), bags.sizes) < DRIFT_LEVEL
-    return np.column_stack([fit, fit | drift])
+    return np.column_stack([fit < LEVEL, (fit < LEVEL) | drift])
 
 
 def judged(alarm: np.ndarray, found, bags: Bags) -> np.ndarray:
@@ -90,19 +91,26 @@ def real(name: str, table, label: str, is_train: np.ndarray, groups) -> list[str
     learnt, same = train[:half], train[half:]
     # The vocabulary is part of the classifier: held-out texts must not have shaped it.
     pipeline = make_pipeline(TfIdf(), LogisticRegression(max_iter=1000))
-    model = SLD(pipeline, calibrator="bcts").fit(texts[learnt], y[learnt])
-    look = Channels("text").fit(texts[learnt], np.searchsorted(model.classes_, y[learnt]))
+    quantifier = SLD(pipeline, calibrator="bcts")
+    done = quantifier._run_pass(texts[learnt], y[learnt], True, keep_folds=True)
+    quantifier._fit_pass(done).fold_classifiers_ = list(done.folds)
+    model = Model(quantifier, Inputs("text", ("text",)), label)  # as `headcount estimate` does
+    look = Channels("text").fit(texts[learnt], np.searchsorted(done.classes, y[learnt]))
     own = UniformPrevalence(n_bags=300, size=200, random_state=0).draw(y[same])
-    pool = texts[same]
-    found = model.predict_interval(pool, own)
-    parts = judged(alarmed(model, look, pool, own), found, own)
-    rows = [row(name, "only shares", [parts])]
-    later = np.flatnonzero(~is_train & np.isin(y, model.classes_))
-    bags = Bags.from_groups(groups[later]).with_truth(y[later], classes=model.classes_)
-    pool = texts[later]
-    found = model.predict_interval(pool, bags)
-    parts = judged(alarmed(model, look, pool, bags), found, bags)
+    rows = [row(name, "only shares", [counted(model, look, texts[same], own)])]
+    later = np.flatnonzero(~is_train & np.isin(y, done.classes))
+    bags = Bags.from_groups(groups[later]).with_truth(y[later], classes=done.classes)
+    parts = counted(model, look, texts[later], bags)
     return [*rows, row(name, f"{len(bags)} natural bags", [parts])]
+
+
+def counted(model: Model, look: Channels, texts: np.ndarray, bags: Bags) -> np.ndarray:
+    """Judge bags of texts."""
+    q = model.quantifier
+    raw = model.scores(texts)
+    found = q._intervals(q._estimate(raw, bags), bags.sizes, Request())
+    fit = q._fit_test().run(q._calibrated(raw), bags).fit
+    return judged(alarmed(fit, look, texts, bags), found, bags)
 
 
 def tables(which: str):

@@ -26,7 +26,7 @@ SMALL = {
     "MedianOf": {"quantifiers": [("pacc", headcount.PACC(cv=2)), ("sld", headcount.SLD(cv=2))]},
     "OneVsAll": {"quantifier": headcount.HDy(cv=2)},
     "KDEyHD": {"n_reference": 100},
-    "WithIntervals": {"quantifier": headcount.HDx(n_bins=4), "cv": 2, "n_bags": 100},
+    "WithIntervals": {"quantifier": headcount.HDx(n_bins=4), "n_bags": 100},
     "ReadMe": {"n_subsets": 10, "n_words": 3},
 }
 

@@ -15,7 +15,11 @@ from headcount.measures import DEFINITIONS
 from headcount.systems import lequa2022
 
 ROOT = Path(__file__).parent.parent
-WALKS = ["organise.md", "participate.md"]  # commands and examples that build on each other
+WALKS = [
+    "organise.md",
+    "participate.md",
+    "count.md",
+]  # commands and examples that build on each other
 DOCS = sorted(p for p in (ROOT / "docs").glob("*.md") if p.name not in WALKS)
 
 
@@ -75,6 +79,9 @@ def test_commands_of_the_documents_run(name, tmp_path, monkeypatch):
     blocks = re.findall(r"```(console|python)\n(.*?)```", text, re.S)
     assert blocks
     for kind, body in blocks:
+        if kind == "python" and ">>>" not in body:
+            exec(compile(body, name, "exec"), namespace)
+            continue
         if kind == "python":
             test = doctest.DocTestParser().get_doctest(body, namespace, name, name, 0)
             failed, _ = doctest.DocTestRunner().run(test, clear_globs=False)
@@ -82,5 +89,6 @@ def test_commands_of_the_documents_run(name, tmp_path, monkeypatch):
             assert not failed
             continue
         for line in body.splitlines():
-            done = CliRunner().invoke(app, shlex.split(line.removeprefix("$ headcount ")))
-            assert done.exit_code == 0, (line, done.output, done.exception)
+            words, _, code = line.removeprefix("$ headcount ").partition("  # exit ")
+            done = CliRunner().invoke(app, shlex.split(words))
+            assert done.exit_code == int(code or 0), (line, done.output, done.exception)

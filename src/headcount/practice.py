@@ -33,11 +33,11 @@ from headcount.diagnostics import Diagnosis, FitTest
 from headcount.exceptions import HeadcountWarning, InputError, choose
 from headcount.frame import Frame
 from headcount.intervals import Interval, Request
-from headcount.methods.base import Quantifier, ScoreQuantifier
+from headcount.methods.base import ScoreQuantifier
 from headcount.protocols import UniformPrevalence
 from headcount.report.significance import holm
 from headcount.sketch import Sketch
-from headcount.text.pipeline import TextQuantifier
+from headcount.text.names import make_vectorizer
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -96,7 +96,7 @@ class Inputs:
 class Model:
     """A fitted quantifier, and the columns it was fitted to."""
 
-    quantifier: Quantifier
+    quantifier: Any
     inputs: Inputs
     label: str
     summary: dict[str, Any] = field(default_factory=dict)
@@ -106,25 +106,24 @@ class Model:
         """How items are looked at apart from their scores; None for scores alone."""
         return getattr(self.quantifier, "channels_", None)
 
-    @property
-    def scorer(self) -> ScoreQuantifier:
-        """The quantifier that works on scores, inside the one for texts."""
-        inner: Any = self.quantifier
-        while not isinstance(inner, ScoreQuantifier):
-            members = getattr(inner, "members_", None)
-            if not members:
-                raise InputError(f"{type(inner).__name__} does not work on scores.")
-            inner = members[0]
-        return inner
+    def scores(self, items: Any, start: int = 0) -> Floats:
+        """Scores of items, of which the first is number `start` of all.
 
-    def scores(self, items: Any) -> Floats:
-        """Scores of items, as the quantifier takes them."""
-        scorer = self.scorer
+        They are scored as the labelled ones were: by classifiers that saw four fifths of the
+        labelled items, in turn. The one that saw all of them is surer of itself, and would make
+        new items look unlike the labelled ones.
+        """
         if self.inputs.kind == "scores":
             return np.asarray(items, dtype=np.float64)
-        if isinstance(self.quantifier, TextQuantifier):
-            items = self.quantifier._ready(items)
-        return score(scorer.classifier_, items, scorer.classes_, scorer.score_kind_)
+        q = self.quantifier
+        folds = q.fold_classifiers_
+        turn = (start + np.arange(len(items))) % len(folds)
+        out = np.empty((len(items), len(q.classes_)))
+        for f, classifier in enumerate(folds):
+            mine = turn == f
+            if mine.any():
+                out[mine] = score(classifier, items[mine], q.classes_, q.score_kind_)
+        return out
 
     def save(self, path: Any) -> None:
         """Write a ``.hc`` file."""
@@ -149,7 +148,10 @@ class Model:
                 f"{path} holds a quantifier without columns: it was not made by `headcount fit`."
             )
         inputs = Inputs(str(about["kind"]), tuple(map(str, about["columns"])))
-        return cls(load(path), inputs, str(about["label"]), dict(about.get("training", {})))
+        quantifier = load(path)
+        if not isinstance(quantifier, ScoreQuantifier):
+            raise InputError(f"{path} holds a {type(quantifier).__name__}, which has no scores.")
+        return cls(quantifier, inputs, str(about["label"]), dict(about.get("training", {})))
 
 
 def learn(
@@ -178,20 +180,19 @@ def learn(
     say : function that is told what was left out or decided
     """
     items, labels = _labelled(found, inputs, label, encoding, say, progress)
-    inner = _made(method, calibrator)
-    quantifier: Any = inner
+    quantifier = _made(method, calibrator)
     if inputs.kind == "scores":
-        classes = np.unique(labels)
-        inputs, order = _aligned(inputs, classes, say)
-        quantifier = inner.fit_scores(items[:, order], labels)
-    elif inputs.kind == "text":
-        quantifier = TextQuantifier(inner, vectorizer=vectorizer).fit(items, labels)
+        inputs, order = _aligned(inputs, np.unique(labels), say)
+        quantifier.fit_scores(items[:, order], labels)
     else:
-        encoded = make_pipeline(ColumnEncoder(), LogisticRegression(max_iter=1000))
-        quantifier = inner.set_params(classifier=encoded).fit(items, labels)
-    if inputs.kind != "scores":
-        codes = np.searchsorted(quantifier.classes_, labels)
-        quantifier.channels_ = Channels(inputs.kind).fit(items, codes)
+        front = make_vectorizer(vectorizer) if inputs.kind == "text" else ColumnEncoder()
+        quantifier.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
+        done = quantifier._run_pass(items, labels, True, keep_folds=True)
+        quantifier._fit_pass(done)
+        quantifier.fold_classifiers_ = list(done.folds)
+        quantifier.channels_ = Channels(inputs.kind).fit(
+            items, np.searchsorted(quantifier.classes_, labels)
+        )
     names, counts = np.unique(labels, return_counts=True)
     summary = {
         "rows": len(labels),
@@ -199,7 +200,7 @@ def learn(
         "shares": {str(c): round(n / len(labels), 6) for c, n in zip(names, counts, strict=True)},
     }
     model = Model(quantifier, inputs, label, summary)
-    summary["quality"] = quality(model.scorer)
+    summary["quality"] = quality(quantifier)
     return model
 
 
@@ -314,7 +315,7 @@ def count(
     target : {'bag', 'population'}
         Shares among these very rows, or among all that might have been in their place.
     """
-    scorer = model.scorer
+    scorer = model.quantifier
     scorer._check_intervals()
     request = Request(level=level, target=target)
     grouping = Grouping.parse(by)
@@ -337,7 +338,7 @@ def count(
         for start in range(0, len(groups), SCORED):
             part = slice(start, start + SCORED)
             try:
-                sketch.add(model.scores(items[part]), groups[part])
+                sketch.add(model.scores(items[part], tally.total + start), groups[part])
             except InputError as error:
                 raise InputError(f"{source.name}: {error}") from None
         tally.add(groups)
@@ -570,10 +571,9 @@ def _made(method: str, calibrator: str | None) -> ScoreQuantifier:
     kind = names[choose("method", method, sorted(names))]
     if calibrator is None:
         calibrator = "bcts" if issubclass(kind, methods.SLD) else "none"
-    quantifier: ScoreQuantifier = kind(
-        calibrator=None if calibrator == "none" else calibrator, n_jobs=-1
-    )
-    return quantifier
+    chosen = None if calibrator == "none" else calibrator
+    made: ScoreQuantifier = kind(calibrator=chosen, n_jobs=-1)
+    return made
 
 
 def _aligned(inputs: Inputs, classes: NDArray[Any], say: Say) -> tuple[Inputs, list[int]]:

@@ -31,7 +31,8 @@ class ScorePass:
     `scores` are those of held-out items (None if no method asked for them), `codes` the classes
     of these items, `frequency` the share of each class among all labelled items. `kind` says
     what the scores are: posterior, decision, or label (one-hot predictions). `predicts_argmax`
-    is False for a classifier whose prediction is not its best-scored class.
+    is False for a classifier whose prediction is not its best-scored class. `folds` are the
+    classifiers that scored the held-out items, if they were asked for.
     """
 
     classes: NDArray[Any]
@@ -41,6 +42,7 @@ class ScorePass:
     codes: NDArray[np.int64] | None = None
     kind: str = "posterior"
     predicts_argmax: bool = True
+    folds: tuple[Any, ...] = ()
 
 
 def cross_fit(
@@ -51,6 +53,7 @@ def cross_fit(
     cv: int | float | None = 5,
     held_out: bool | None = True,
     labels_only: bool = False,
+    keep_folds: bool = False,
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> ScorePass:
@@ -65,6 +68,8 @@ def cross_fit(
         them only where `cv` is None or a class has too few items.
     labels_only : bool
         Score by predictions, whatever else the classifier offers.
+    keep_folds : bool
+        Keep the classifiers of the folds.
     """
     array = check.labels(y)
     n = _num_samples(X)
@@ -91,14 +96,15 @@ def cross_fit(
         return ScorePass(classes, frequency, fitted, kind=kind, predicts_argmax=consistent)
     splits = _splits(codes, classes, cv, random_state)
     jobs = (
-        delayed(_fit_and_score)(clone(classifier), X, array, train, test, classes, kind)
-        for train, test in splits
+        delayed(_fit_and_score)(clone(classifier), X, array, split, classes, kind, keep_folds)
+        for split in splits
     )
     parts = Parallel(n_jobs=n_jobs)(jobs)
     order = np.concatenate([test for _, test in splits])
     rank = np.argsort(order, kind="stable")
-    held, own = np.vstack(parts)[rank], codes[order[rank]]
-    return ScorePass(classes, frequency, fitted, held, own, kind, consistent)
+    held, own = np.vstack([scores for scores, _ in parts])[rank], codes[order[rank]]
+    folds = tuple(model for _, model in parts) if keep_folds else ()
+    return ScorePass(classes, frequency, fitted, held, own, kind, consistent, folds)
 
 
 def score_pass(scores: Any, y: Any, classes: ArrayLike | None, *, decisions: bool) -> ScorePass:
@@ -196,11 +202,12 @@ def _fit_and_score(
     classifier: Any,
     X: Any,
     y: NDArray[Any],
-    train: NDArray[np.int64],
-    test: NDArray[np.int64],
+    split: Split,
     classes: NDArray[Any],
     kind: str,
-) -> Floats:
+    keep: bool,
+) -> tuple[Floats, Any]:
+    train, test = split
     fitted = classifier.fit(_safe_indexing(X, train), y[train])
     scores = score(fitted, _safe_indexing(X, test), classes, kind)
     if scores.shape[1] != len(classes):
@@ -208,7 +215,7 @@ def _fit_and_score(
             f"a classifier fitted on a part of the data gave {scores.shape[1]} columns for "
             f"{len(classes)} classes. Pass a smaller cv, or more items of the rare classes."
         )
-    return scores
+    return scores, fitted if keep else None
 
 
 def _too_few(codes: NDArray[np.int64], cv: int | float) -> bool:

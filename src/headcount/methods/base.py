@@ -267,10 +267,15 @@ class ScoreQuantifier(Quantifier):
             factor = 1.0
             if self._remembers:
                 factor = stretch(self._halves(held, codes), int(np.median(sizes)), request)
-            elif self.classifier_ is not None and not isinstance(self.classifier_, FrozenEstimator):
+            elif self._refitted():
                 factor = REFITTED
             found = Spread(found.mean, found.variance * factor**2, found.levels)
         return Interval.around(self.classes_, estimates, found, request.level)
+
+    def _refitted(self) -> bool:
+        """Whether items are scored by another classifier than the held-out ones were."""
+        own = self.classifier_ is None or isinstance(self.classifier_, FrozenEstimator)
+        return not own and not hasattr(self, "fold_classifiers_")
 
     def _simulator(self, held: Floats, codes: NDArray[np.int64]) -> Simulator:
         return Simulator(lambda bags: self._estimate(held, bags), codes, len(self.classes_))
@@ -330,7 +335,13 @@ class ScoreQuantifier(Quantifier):
         return score(self.classifier_, X, self.classes_, self.score_kind_)
 
     def _run_pass(
-        self, X: Any, y: Any, held_out: bool | None, *, labels_only: bool = False
+        self,
+        X: Any,
+        y: Any,
+        held_out: bool | None,
+        *,
+        labels_only: bool = False,
+        keep_folds: bool = False,
     ) -> ScorePass:
         classifier = (
             LogisticRegression(max_iter=1000) if self.classifier is None else self.classifier
@@ -342,6 +353,7 @@ class ScoreQuantifier(Quantifier):
             cv=self.cv,
             held_out=held_out,
             labels_only=labels_only,
+            keep_folds=keep_folds,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
