@@ -44,8 +44,8 @@ class WithIntervals(MetaQuantifier):
     >>> from headcount import HDx
     >>> X = np.repeat([[0.1, 0.4], [0.2, 0.3], [0.8, 0.6], [0.9, 0.1]], 20, axis=0)
     >>> y = np.repeat(["no", "no", "yes", "yes"], 20)
-    >>> found = WithIntervals(HDx()).fit(X, y).predict_interval(X[:60])
-    >>> bool((found.low <= [2 / 3, 1 / 3]).all() and (found.high >= [2 / 3, 1 / 3]).all())
+    >>> found = WithIntervals(HDx()).fit(X, y).predict_interval(X[::2])
+    >>> bool((found.low <= 0.5).all() and (found.high >= 0.5).all())
     True
     """
 
