@@ -113,7 +113,7 @@ def test_months_with_intervals_from_one_command(folder):
     plain = [abs(float(r["counted"]) - float(r["truth"])) for r in pos]
     assert np.mean(off) < 0.03
     assert plain[0] > 0.04 > off[0]  # counting is wrong where shares have moved most
-    assert sum(r["inside"] == "True" for r in pos) >= 3
+    assert sum(r["inside"] == "1.0" for r in pos) >= 3
     assert all(row["n"] == "500" for row in body)
 
 
@@ -558,3 +558,189 @@ def test_months_of_real_news(shared_data, tmp_path):
     )
     assert found.groups == ["2014-01", "2014-02", "2014-03"]
     assert np.abs(found.interval.prevalence - found.truth).mean() < 0.06
+
+
+def heap_of(path, rows, header="review,date,shop,mood"):
+    path.write_text(header + "\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def shares(*args):
+    """Rows of a printed estimate, as JSON."""
+    return json.loads(run("estimate", *args, "--as", "json").split("\nnote")[0].split("\nwarn")[0])
+
+
+@pytest.mark.parametrize("empty", ["a", "b", "c"])
+def test_a_group_without_anything_to_look_at_is_left_out(folder, tmp_path, empty):
+    rows = [
+        f"{'' if g == empty else 'fine day'},2024-01-01,{g},pos" for g in "abc" for _ in range(40)
+    ]
+    found = shares(folder / "m.hc", heap_of(tmp_path / "h.csv", rows), "--by", "shop")
+    assert {r["group"] for r in found} == set("abc") - {empty}
+    assert {r["n"] for r in found} == {40}
+
+
+def test_dates_of_left_out_rows_do_not_count(folder, tmp_path):
+    rows = [",?,a,pos"] * 20 + ["fine day,2024-01-01,a,pos"] * 20
+    found = shares(folder / "m.hc", heap_of(tmp_path / "h.csv", rows), "--by", "month:date")
+    assert [r["group"] for r in found] == ["2024-01"] * 2
+    rows = [",?,a,pos"] * 4 + ["fine day,12/31/2026,a,pos"] * 36
+    path = heap_of(tmp_path / "h.csv", rows)
+    assert "could be read as a date" in run(
+        "estimate", folder / "m.hc", path, "--by", "day:date", code=2
+    )
+
+
+def test_a_date_keeps_its_own_clock(folder, tmp_path):
+    for other in ("?", "2026-11-30", "2026-11-30T23:30:00-05:00"):
+        rows = ["fine day,2026-11-30T23:30:00-05:00,a,pos"] * 40 + [f"fine day,{other},a,pos"]
+        found = shares(folder / "m.hc", heap_of(tmp_path / "h.csv", rows), "--by", "day:date")
+        assert found[0]["group"] == "2026-11-30"
+
+
+def test_codes_are_no_numbers(folder, tmp_path):
+    rows = [f"fine day,2024-01-01,{g},pos" for g in ("01234", "1234") for _ in range(40)]
+    found = shares(folder / "m.hc", heap_of(tmp_path / "h.csv", rows), "--by", "shop")
+    assert {r["group"] for r in found} == {"01234", "1234"}
+
+
+def test_order_of_rows_does_not_matter(folder, tmp_path):
+    head, *rows = (folder / "heap.csv").read_text().splitlines()
+    np.random.default_rng(0).shuffle(rows)
+    mixed = heap_of(tmp_path / "h.csv", rows, head)
+    by = ("--by", "month:date")
+    ours, theirs = (
+        shares(folder / "m.hc", folder / "heap.csv", *by),
+        shares(folder / "m.hc", mixed, *by),
+    )
+    assert [r["share"] for r in ours] == pytest.approx([r["share"] for r in theirs], abs=1e-9)
+    assert [r["counted"] for r in ours] == [r["counted"] for r in theirs]
+
+
+@pytest.mark.parametrize(
+    ("columns", "match"),
+    [
+        (["p_neg"], "looks like the score of 'neg'"),
+        (["p_neg", "other"], "tell some of the classes"),
+    ],
+)
+def test_scores_of_the_wrong_class_are_refused(folder, columns, match):
+    path = folder / "scored.csv"
+    text = path.read_text()
+    renamed = folder / "renamed.csv"
+    renamed.write_text(text.replace("p_pos", "other", 1))
+    args = ("fit", renamed, "--scores", ",".join(columns), "--label", "mood", "-o", folder / "w.hc")
+    assert match in run(*args, code=2)
+
+
+def test_the_longest_name_of_a_class_wins(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(300) < 0.5, "neg", "non-neg")
+    p = np.where(y == "neg", rng.beta(5, 2, 300), rng.beta(2, 5, 300))
+    write(tmp_path / "s.csv", **{"p_non-neg": 1 - p, "p_neg": p, "y": y})
+    run(
+        "fit",
+        tmp_path / "s.csv",
+        "--scores",
+        "p_non-neg,p_neg",
+        "--label",
+        "y",
+        "-o",
+        tmp_path / "m.hc",
+    )
+    assert Model.load(tmp_path / "m.hc").inputs.columns == ("p_neg", "p_non-neg")
+
+
+def test_categories_are_the_same_however_they_are_stored(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=600)
+    code = np.where(rng.random(600) < np.where(y == 1, 0.8, 0.2), "1", "2").astype(object)
+    code[:2] = "x"  # most folds of a split see numbers alone
+    write(tmp_path / "train.csv", code=code, y=y)
+    run(
+        "fit", tmp_path / "train.csv", "--features", "code", "--label", "y", "-o", tmp_path / "m.hc"
+    )
+    stored = np.where(code == "x", None, code)
+    kinds = {
+        "text": pa.array(stored.tolist()),
+        "float": pa.array(stored.tolist()).cast(pa.float64()),
+    }
+    found = {}
+    for name, column in kinds.items():
+        pq.write_table(pa.table({"code": column}), tmp_path / f"{name}.parquet")
+        found[name] = shares(tmp_path / "m.hc", tmp_path / f"{name}.parquet")[1]["counted"]
+    assert found["text"] == found["float"] > 0.2
+
+
+MORE_BAD_INPUT = [
+    (["estimate", "M", "heap.csv", "--encoding", "klingon"], "there is no encoding 'klingon'"),
+    (["estimate", "M", "twice.csv"], "has 'review' twice"),
+    (["estimate", "M", "-", "-"], "once only"),
+    (["estimate", "M", "semi.csv"], "separated by semicolons"),
+    (["estimate", "M", "cut.csv.gz"], "cut.csv.gz cannot be read"),
+    (["estimate", "M", "lists.parquet", "--by", "g"], "holds lists"),
+    (["estimate", "M", "heap.csv", "--truth", "shop"], "is it the column of true labels"),
+    (["report", "M", "heap.csv", "-o", "."], "ends in .html"),
+]
+
+
+@pytest.mark.parametrize(("args", "match"), MORE_BAD_INPUT, ids=[m for _, m in MORE_BAD_INPUT])
+def test_more_bad_input_is_explained(folder, args, match, monkeypatch):
+    monkeypatch.chdir(folder)
+    heap_of(folder / "twice.csv", ["fine,fine"], "review,review")
+    heap_of(folder / "semi.csv", ["fine;pos"], "review;mood")
+    (folder / "cut.csv.gz").write_bytes(
+        gzip.compress(b"review,mood\n" + b"fine day,pos\n" * 999)[:40]
+    )
+    pq.write_table(pa.table({"review": ["fine"], "g": [[1, 2]]}), folder / "lists.parquet")
+    assert match in run(*[{"M": "m.hc"}.get(a, a) for a in args], code=2)
+
+
+def test_types_do_not_depend_on_the_first_block(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("headcount.data.stream.BLOCK", 2000)
+    rows = ["fine day,2024-01-01,1,pos"] * 200 + ["fine day,unknown,x,pos"] * 5
+    path = heap_of(tmp_path / "h.csv", rows)
+    found = shares(folder / "m.hc", path, "--by", "month:date")
+    assert [r["n"] for r in found] == [200, 200, 5, 5]
+    assert [r["n"] for r in shares(folder / "m.hc", path, "--by", "shop")] == [200, 200, 5, 5]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m.pop("about"),
+        lambda m: m.update(about=None),
+        lambda m: m["about"].update(columns=5),
+        lambda m: m["about"].update(kind="features"),
+        lambda m: m["about"].update(training=None),
+        lambda m: m.update(format=float("inf")),
+    ],
+)
+def test_manifests_of_strangers(folder, tmp_path, change):
+    import zipfile
+
+    path = tmp_path / "m.hc"
+    with zipfile.ZipFile(folder / "m.hc") as old, zipfile.ZipFile(path, "w") as new:
+        manifest = json.loads(old.read("manifest.json"))
+        change(manifest)
+        new.writestr("manifest.json", json.dumps(manifest))
+        new.writestr("model.skops", old.read("model.skops"))
+    run("estimate", path, folder / "heap.csv", code=2)
+
+
+def test_a_stray_row_is_no_reference(folder, tmp_path):
+    head, *rows = (folder / "heap.csv").read_text().splitlines()
+    path = heap_of(tmp_path / "h.csv", ["fine day,2023-12-01,north,pos", *rows], head)
+    said = run("monitor", folder / "m.hc", path, "--by", "month:date", code=1)
+    assert "3 of 4 groups differ" in said
+
+
+def test_a_bad_model_is_said_to_be_bad(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(400) < 0.5, "no", "yes")
+    p = np.where(y == "no", rng.beta(5, 2, 400), rng.beta(2, 5, 400))
+    write(tmp_path / "s.csv", score=p, y=y)  # turned round
+    said = run(
+        "fit", tmp_path / "s.csv", "--scores", "score", "--label", "y", "-o", tmp_path / "m.hc"
+    )
+    assert "does badly on its own labelled rows" in said

@@ -145,7 +145,16 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
             data = archive.read("model.skops")
         version, digest = int(manifest["format"]), str(manifest["sha256"])
         str(manifest["headcount"])
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, OSError):
+    except (
+        zipfile.BadZipFile,
+        KeyError,
+        ValueError,
+        TypeError,
+        EOFError,
+        OSError,
+        OverflowError,
+        RecursionError,
+    ):
         raise InputError(f"{path.name} is not a model file of Headcount, or cut short.") from None
     if version > FORMAT:
         raise InputError(

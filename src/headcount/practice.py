@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +25,12 @@ from sklearn.pipeline import make_pipeline
 
 from headcount import methods
 from headcount.classify.channels import Channels
-from headcount.classify.columns import ColumnEncoder
+from headcount.classify.columns import ColumnEncoder, is_numeric
 from headcount.classify.crossfit import ScorePass, score
 from headcount.data.groups import MISSING, UNREADABLE, Grouping
-from headcount.data.stream import Source, batches, columns_of
+from headcount.data.stream import Source, batches, columns_of, names_of
 from headcount.data.tables import as_names
-from headcount.diagnostics import Diagnosis, FitTest
+from headcount.diagnostics import FEW, Diagnosis, FitTest
 from headcount.exceptions import HeadcountWarning, InputError, choose
 from headcount.frame import Frame
 from headcount.intervals import Interval, Request
@@ -106,18 +107,18 @@ class Model:
         """How items are looked at apart from their scores; None for scores alone."""
         return getattr(self.quantifier, "channels_", None)
 
-    def scores(self, items: Any, start: int = 0) -> Floats:
-        """Scores of items, of which the first is number `start` of all.
+    def scores(self, items: Any) -> Floats:
+        """Scores of items.
 
-        They are scored as the labelled ones were: by classifiers that saw four fifths of the
-        labelled items, in turn. The one that saw all of them is surer of itself, and would make
-        new items look unlike the labelled ones.
+        They are scored as the labelled ones were: each by one of the classifiers that saw four
+        fifths of the labelled items, whichever a hash of the item says. The one that saw all of
+        them is surer of itself, and would make new items look unlike the labelled ones.
         """
         if self.inputs.kind == "scores":
             return np.asarray(items, dtype=np.float64)
         q = self.quantifier
         folds = q.fold_classifiers_
-        turn = (start + np.arange(len(items))) % len(folds)
+        turn = np.array([crc32(repr(item).encode()) for item in items.tolist()]) % len(folds)
         out = np.empty((len(items), len(q.classes_)))
         for f, classifier in enumerate(folds):
             mine = turn == f
@@ -142,16 +143,21 @@ class Model:
         """Read a ``.hc`` file that `save` wrote."""
         from headcount.models import load, manifest_of
 
-        about = manifest_of(path)["about"]
-        if not {"kind", "columns", "label"} <= set(about):
-            raise InputError(
-                f"{path} holds a quantifier without columns: it was not made by `headcount fit`."
-            )
-        inputs = Inputs(str(about["kind"]), tuple(map(str, about["columns"])))
+        about: Any = manifest_of(path).get("about")
         quantifier = load(path)
-        if not isinstance(quantifier, ScoreQuantifier):
-            raise InputError(f"{path} holds a {type(quantifier).__name__}, which has no scores.")
-        return cls(quantifier, inputs, str(about["label"]), dict(about.get("training", {})))
+        try:
+            inputs = Inputs(about["kind"], tuple(map(str, about["columns"])))
+            summary = dict(about["training"])
+            kind = getattr(getattr(quantifier, "channels_", None), "kind", "scores")
+            sound = isinstance(quantifier, ScoreQuantifier) and kind == inputs.kind
+            sound = sound and (kind == "scores" or bool(quantifier.fold_classifiers_))
+            sound = sound and quantifier.held_scores_ is not None
+            label = str(about["label"])
+        except (TypeError, KeyError, AttributeError):
+            sound = False
+        if not sound:
+            raise InputError(f"{path} was not made by `headcount fit`, or was changed since.")
+        return cls(quantifier, inputs, label, summary)
 
 
 def learn(
@@ -185,7 +191,11 @@ def learn(
         inputs, order = _aligned(inputs, np.unique(labels), say)
         quantifier.fit_scores(items[:, order], labels)
     else:
-        front = make_vectorizer(vectorizer) if inputs.kind == "text" else ColumnEncoder()
+        front = (
+            make_vectorizer(vectorizer)
+            if inputs.kind == "text"
+            else ColumnEncoder(tuple(is_numeric(column) for column in items.T))
+        )
         quantifier.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
         done = quantifier._run_pass(items, labels, True, keep_folds=True)
         quantifier._fit_pass(done)
@@ -285,7 +295,7 @@ class Count:
             truth = self.truth
             inside = (truth >= self.interval.low) & (truth <= self.interval.high)
             columns["truth"] = truth.ravel()
-            columns["inside"] = inside.ravel()
+            columns["inside"] = np.where(np.isnan(truth), np.nan, inside).ravel()
         return Frame(columns)
 
 
@@ -320,9 +330,9 @@ def count(
     request = Request(level=level, target=target)
     grouping = Grouping.parse(by)
     wanted = dict(model.inputs.wanted)
-    for extra, kind in ((grouping.column, "any"), (truth, "any")):
+    for extra, kind in ((grouping.column, grouping.kind), (truth, "name")):
         if extra is not None:
-            wanted.setdefault(extra, kind)
+            wanted.setdefault(extra, kind)  # a column that is looked at too stays as it is
     sketch = Sketch.of(len(scorer.classes_), scorer.score_kind_)
     tally = _Tally(len(scorer.classes_))
     looks = _Looks(model.channels)
@@ -334,17 +344,19 @@ def count(
         if not there.any():
             continue
         column = None if grouping.column is None else batch.column(grouping.column)
-        groups = grouping.numbers(column, batch.num_rows)[there]
+        if column is not None and not there.all():
+            column = column.filter(pa.array(there))
+        groups = grouping.numbers(column, int(there.sum()))
         for start in range(0, len(groups), SCORED):
             part = slice(start, start + SCORED)
             try:
-                sketch.add(model.scores(items[part], tally.total + start), groups[part])
+                sketch.add(model.scores(items[part]), groups[part])
             except InputError as error:
                 raise InputError(f"{source.name}: {error}") from None
         tally.add(groups)
         looks.add(items, groups)
         if truth is not None:
-            cells = as_names(np.array(batch.column(truth).to_pylist(), dtype=object)[there])
+            cells = _cells(batch.column(truth))[there]
             strange_labels |= tally.add_truth(cells, names, groups)
     if not tally.total:
         raise InputError(
@@ -355,6 +367,11 @@ def count(
         raise InputError(
             f"no cell of {grouping.column!r} could be read as a date: ISO dates such as 2026-11-30 "
             "are expected."
+        )
+    if truth is not None and not tally.labelled:
+        raise InputError(
+            f"{truth!r} holds none of the classes {names.tolist()[:10]}: is it the column of true "
+            "labels?"
         )
     notes = _notes(tally, grouping, strange_labels, truth, model, found)
     return _estimated(scorer, sketch, tally, looks, grouping, request, truth is not None, notes)
@@ -428,6 +445,7 @@ class _Tally:
         self.n_classes = n_classes
         self.left_out = 0
         self.total = 0
+        self.labelled = 0
         self._sizes = np.zeros(0, dtype=np.int64)
         self._truth = np.zeros((0, n_classes), dtype=np.int64)
 
@@ -444,6 +462,7 @@ class _Tally:
         known = names[codes] == cells
         grown = np.zeros((len(self._sizes), self.n_classes), dtype=np.int64)
         grown[: len(self._truth)] = self._truth
+        self.labelled += int(known.sum())
         np.add.at(grown, (groups[known], codes[known]), 1)
         self._truth = grown
         return set(np.unique(cells[~known]).tolist())
@@ -458,6 +477,14 @@ class _Tally:
         return np.where(totals > 0, counts / np.maximum(totals, 1), np.nan)
 
 
+def first_group(found: Count) -> str:
+    """First group that is large enough to compare others with."""
+    for name, n in zip(found.groups, found.sizes, strict=True):
+        if n >= FEW:
+            return name
+    raise InputError(f"no group has {FEW} rows: there is nothing to compare with.")
+
+
 def changes(found: Count, reference: Sequence[str] | None = None) -> Frame:
     """Groups whose shares differ from a reference by more than chance.
 
@@ -466,13 +493,14 @@ def changes(found: Count, reference: Sequence[str] | None = None) -> Frame:
     found : Count
         With ``target='population'``: the question is whether the world has changed.
     reference : names of groups, optional
-        The first group by default. Several are averaged, weighing by their items.
+        The first group of at least 30 rows by default. Several are averaged, weighing by rows.
 
     Returns
     -------
     Frame
         A row for every other group and class: share, reference share, change, p-value corrected
         for the number of looks (Holm), and whether it changed at the level of the intervals.
+        Groups of fewer than 30 rows are never said to have changed.
 
     Notes
     -----
@@ -480,7 +508,8 @@ def changes(found: Count, reference: Sequence[str] | None = None) -> Frame:
     are counted in full, so that the test is rather too careful.
     """
     names = found.groups
-    chosen = [names[0]] if reference is None else list(reference)
+    enough = found.sizes >= FEW
+    chosen = [first_group(found)] if reference is None else list(reference)
     for name in chosen:
         choose("group", name, names)
     base = np.isin(names, chosen)
@@ -505,7 +534,7 @@ def changes(found: Count, reference: Sequence[str] | None = None) -> Frame:
             "reference": np.tile(middle, len(others)),
             "change": change.ravel(),
             "p": full.ravel(),
-            "changed": full.ravel() < 1 - found.interval.level,
+            "changed": (full.ravel() < 1 - found.interval.level) & np.repeat(enough[others], k),
             "flags": np.repeat(
                 np.array([" ".join(found.flags(int(g))) for g in others], dtype=str), k
             ),
@@ -526,9 +555,9 @@ def _labelled(
     if label in wanted:
         raise InputError(f"{label!r} is both the label and something to look at.")
     parts, labels, empty, unlabelled = [], [], 0, 0
-    for _, batch in batches(found, {**wanted, label: "any"}, encoding=encoding, progress=progress):
+    for _, batch in batches(found, {**wanted, label: "name"}, encoding=encoding, progress=progress):
         items, there = inputs.of(batch)
-        cells = as_names(np.array(batch.column(label).to_pylist(), dtype=object))[there]
+        cells = _cells(batch.column(label))[there]
         empty += int((~there).sum())
         full = cells != ""
         unlabelled += int((~full).sum())
@@ -543,7 +572,7 @@ def _labelled(
     together = np.concatenate(labels)
     classes, counts = np.unique(together, return_counts=True)
     if len(classes) < 2:
-        raise InputError(f"all labels are {classes[0]!r}: at least two classes are needed.")
+        raise InputError(f"all labels are {str(classes[0])!r}: at least two classes are needed.")
     if len(classes) > 200:
         raise InputError(
             f"{label!r} has {len(classes)} different values: is it the column of labels?"
@@ -551,11 +580,17 @@ def _labelled(
     few = classes[counts < 5]
     if len(few):
         raise InputError(
-            f"class {few[0]!r} of {label!r} has {counts[counts < 5][0]} labelled rows, and at "
+            f"class {str(few[0])!r} of {label!r} has {counts[counts < 5][0]} labelled rows, and at "
             "least 5 are needed to know how it is scored (10 times as many to be of use): label "
             "more, join it with another class, or leave its rows out."
         )
     return np.concatenate(parts), together
+
+
+def _cells(column: Any) -> NDArray[Any]:
+    """Labels as texts without blanks around them; missing ones are empty."""
+    values = names_of(column).to_pylist()
+    return np.array(["" if v is None else v.strip() for v in values], dtype=str)
 
 
 def _made(method: str, calibrator: str | None) -> ScoreQuantifier:
@@ -579,28 +614,45 @@ def _made(method: str, calibrator: str | None) -> ScoreQuantifier:
 def _aligned(inputs: Inputs, classes: NDArray[Any], say: Say) -> tuple[Inputs, list[int]]:
     """Columns of scores in the order of the classes, told by their names where they tell."""
     columns = list(inputs.columns)
+    names = [str(c) for c in classes]
+    told = [_told(column, names) for column in columns]
     if len(columns) == 1 and len(classes) == 2:
-        say(f"{columns[0]!r} is taken as the score of {str(classes[1])!r}.")
+        if told[0] == 0:
+            raise InputError(
+                f"{columns[0]!r} looks like the score of {names[0]!r}, and a single column must be "
+                f"that of {names[1]!r}: give both columns, or turn it round (1 - p)."
+            )
+        say(f"{columns[0]!r} is taken as the score of {names[1]!r}.")
         return inputs, [0, 1]
     if len(columns) != len(classes):
         raise InputError(
             f"{len(columns)} columns of scores for the {len(classes)} classes "
             f"{classes.tolist()[:10]}: one for each is needed."
         )
-    order = []
-    for name in classes.tolist():
-        ends = [
-            j
-            for j, column in enumerate(columns)
-            if column.lower() == name.lower()
-            or (column.lower().endswith(name.lower()) and not column[: -len(name)][-1:].isalnum())
-        ]
-        order.append(ends[0] if len(ends) == 1 else -1)
-    if sorted(order) != list(range(len(columns))):
+    if sorted(told) == list(range(len(columns))):
+        order = [told.index(c) for c in range(len(columns))]
+    elif max(told) >= 0:
+        raise InputError(
+            f"the columns {columns} tell some of the classes {names[:10]} but not all: name each "
+            "after its class, such as p_yes."
+        )
+    else:
         order = list(range(len(columns)))
-        pairs = ", ".join(f"{c} = {n}" for c, n in zip(columns, classes.tolist(), strict=True))
+        pairs = ", ".join(f"{c} = {n}" for c, n in zip(columns, names, strict=True))
         say(f"the names do not tell which score is of which class; taken in order: {pairs}.")
     return Inputs("scores", tuple(columns[j] for j in order)), order
+
+
+def _told(column: str, names: list[str]) -> int:
+    """Number of the class that the name of a column of scores ends with; -1 if none."""
+    lower = column.lower()
+    fits = [
+        (len(name), c)
+        for c, name in enumerate(names)
+        if lower == name.lower()
+        or (lower.endswith(name.lower()) and not lower[: -len(name)][-1:].isalnum())
+    ]
+    return max(fits)[1] if fits else -1
 
 
 def _notes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from headcount.data.tables import as_names
 from headcount.exceptions import InputError
 
 MOST = 100  # categories of a column that get a feature of their own
@@ -26,13 +28,23 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     >>> rows = np.array([[1.0, "a"], [3.0, "b"], [None, "a"]], dtype=object)
     >>> ColumnEncoder().fit_transform(rows).toarray().round(2).tolist()
     [[-1.22, 1.0, 0.0], [1.22, 0.0, 1.0], [0.0, 1.0, 0.0]]
+
+    Parameters
+    ----------
+    numeric : which columns hold numbers, optional
+        Told from the cells by default. A part of the rows may look otherwise than the whole, so
+        that it has to be given where parts are fitted.
     """
+
+    def __init__(self, numeric: Sequence[bool] | None = None):
+        self.numeric = numeric
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - part of the contract
         """Look at the columns of an array of cells."""
         self.columns_: list[dict[str, Any]] = []
-        for column in np.asarray(X, dtype=object).T:
-            numbers = _numbers(column)
+        told = self.numeric
+        for j, column in enumerate(np.asarray(X, dtype=object).T):
+            numbers = _numbers(column) if told is None or told[j] else None
             if numbers is not None and not np.isnan(numbers).all():
                 middle = float(np.nanmedian(numbers))
                 filled = np.where(np.isnan(numbers), middle, numbers)
@@ -77,12 +89,24 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 def _numbers(column: NDArray[Any]) -> NDArray[np.float64] | None:
     """Cells as numbers, missing ones as NaN; None if any is something else."""
     try:
-        numbers = np.array([np.nan if v is None or v == "" else v for v in column], dtype=float)
+        cells = [np.nan if v is None or v == "" else v for v in column]
+        if any(isinstance(v, bool) for v in cells):
+            return None
+        numbers = np.array(cells, dtype=float)
     except (TypeError, ValueError):
         return None
     numbers[~np.isfinite(numbers)] = np.nan
     return numbers
 
 
+def is_numeric(column: NDArray[Any]) -> bool:
+    """Whether all cells are numbers or missing, and some are there."""
+    numbers = _numbers(column)
+    return numbers is not None and not bool(np.isnan(numbers).all())
+
+
 def _names(column: NDArray[Any]) -> NDArray[Any]:
-    return np.array(["" if v is None or v != v else str(v) for v in column], dtype=str)
+    """Cells as texts that do not depend on how they are stored: 1, not 1.0; true, not True."""
+    names = as_names(column)
+    lower = np.char.lower(names)
+    return np.where(np.isin(lower, ["true", "false"]), lower, names)

@@ -77,6 +77,8 @@ def fit(
     found = sources(files, kind)
     if output.suffix != ".hc":
         raise InputError(f"{str(output)!r}: the name of a model file ends in .hc.")
+    if name != "text" and vectorizer != "tfidf":
+        raise InputError("--vectorizer is about texts: it goes with --text.")
     with _reading(found) as progress:
         model = learn(
             found,
@@ -142,6 +144,8 @@ def report(
     from headcount.files import write_text
     from headcount.report.trend import trend_page
 
+    if output.suffix not in (".html", ".htm"):
+        raise InputError(f"{str(output)!r}: the name of a page ends in .html.")
     found, loaded = _counted(model, files, by, truth, level, kind, encoding)
     names = ", ".join("standard input" if f == "-" else Path(f).name for f in files)
     write_text(output, trend_page(found, loaded, title or f"How many in {names}"))
@@ -163,7 +167,7 @@ def monitor(
     encoding: Encoding = "utf8",
 ) -> None:
     """Tell which groups changed beyond chance since a reference; exit code 1 if any did."""
-    from headcount.practice import changes
+    from headcount.practice import changes, first_group
 
     found, _ = _counted(model, files, by, None, level, kind, encoding, target="population")
     frame = _only(changes(found, _reference(reference, found.groups)), only)
@@ -173,7 +177,7 @@ def monitor(
     _said(found)
     n = len(dict.fromkeys(frame["group"][frame["changed"]].tolist()))
     total = len(dict.fromkeys(frame["group"].tolist()))
-    since = reference or found.groups[0]
+    since = reference or first_group(found)
     typer.echo(
         f"{n} of {total} groups differ from {since} beyond chance (Holm's correction, level "
         f"{level:g})."
@@ -282,6 +286,12 @@ def _praise(model: Model) -> None:
     shares = ", ".join(f"{c} {p:.1%}" for c, p in s["shares"].items())
     typer.echo(f"Learnt from {s['rows']:,} rows: {shares}.")
     q = s["quality"]
+    if q is not None and (q["error"] > q["counting"] + 0.02 or q["coverage"] < 0.8):
+        typer.echo(
+            "warning: this model does badly on its own labelled rows (see below): are the scores "
+            "of the right classes, and on rows that their classifier was not trained on?",
+            err=True,
+        )
     if q is None:
         typer.echo("Too few labelled rows to check it: 10 of every class are needed.")
         return
@@ -301,7 +311,7 @@ def _only(frame: Frame, name: str | None) -> Frame:
 
 def _table(frame: Frame, level: float) -> str:
     """Percentages, aligned."""
-    header = ["group", "class", "share", f"{level:.0%} interval", "n", "counted", "flags"]
+    header = ["group", "class", "share", f"{100 * level:g}% interval", "n", "counted", "flags"]
     truth = "truth" in frame
     if truth:
         header.insert(4, "truth")
@@ -311,7 +321,7 @@ def _table(frame: Frame, level: float) -> str:
         row = [frame["group"][i], frame["class"][i], f"{frame['share'][i]:.1%}", bounds]
         if truth:
             value = frame["truth"][i]
-            mark = "" if frame["inside"][i] else " *"
+            mark = "" if frame["inside"][i] == 1 else " *"
             row.append("" if value != value else f"{value:.1%}{mark}")
         row += [f"{frame['n'][i]:,}", f"{frame['counted'][i]:.1%}", frame["flags"][i]]
         rows.append(row)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from headcount.data.stream import names_of
 from headcount.exceptions import InputError
 
 PERIODS = ("year", "quarter", "month", "week", "day", "hour")
@@ -58,6 +59,11 @@ class Grouping:
             )
         return cls(rest, head)
 
+    @property
+    def kind(self) -> str:
+        """As what to read the column."""
+        return "name" if self.period is None else "date"
+
     def numbers(self, column: Any, n: int) -> Ints:
         """Number of the group of each row of a column of a part."""
         if self.column is None:
@@ -79,8 +85,8 @@ class Grouping:
         return [self._numbers[k] for k in [*sorted(known), *rest]]
 
     def _by_value(self, column: Any) -> Ints:
-        encoded = pc.dictionary_encode(column, null_encoding="encode")
-        values = pc.cast(encoded.dictionary, pa.string()).to_pylist()
+        encoded = pc.dictionary_encode(names_of(column), null_encoding="encode")
+        values = encoded.dictionary.to_pylist()
         own = np.array([self._number(MISSING if v in (None, "") else v) for v in values])
         return np.asarray(own[encoded.indices.to_numpy(zero_copy_only=False)], dtype=np.int64)
 
@@ -147,7 +153,7 @@ def _seconds(column: Any) -> tuple[Ints, NDArray[np.bool_]]:
             "the dates are plain numbers, which could mean anything: turn them into dates such as "
             "2026-11-30."
         )
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         column = _parsed(column)
     elif pa.types.is_timestamp(kind) and kind.tz is not None:
         column = pc.local_timestamp(column)
@@ -169,8 +175,12 @@ def _seconds(column: Any) -> tuple[Ints, NDArray[np.bool_]]:
 
 
 def _parsed(column: Any) -> Any:
-    """Dates of ISO texts; what cannot be read is missing."""
+    """Dates of ISO texts on their own clock, whatever its zone; what cannot be read is missing."""
+    column = column.cast(pa.string())
+    zoned = pc.any(pc.match_substring_regex(column, r"[0-9:](Z|[+-][0-9]{2}:?[0-9]{2})$"))
     try:
+        if zoned.as_py():
+            raise pa.ArrowInvalid("Arrow would turn them into UTC")
         return column.cast(pa.timestamp("s"))
     except pa.ArrowInvalid:
         encoded = pc.dictionary_encode(column)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv as python_csv
 import glob
 import io
 import sys
@@ -20,6 +21,13 @@ from headcount.exceptions import InputError, choose
 
 ROWS = 1 << 18  # rows of a part of a Parquet file
 BLOCK = 1 << 24  # bytes of a part of a text file
+TYPES = {
+    "number": pa.float64(),
+    "text": pa.string(),
+    "name": pa.string(),
+    "date": pa.string(),
+    "any": pa.string(),
+}
 Progress = Callable[[int], None]
 
 
@@ -53,6 +61,8 @@ def sources(names: Sequence[str], kind: str | None = None) -> list[Source]:
     if kind is not None:
         choose("format", kind, ["csv", "tsv", "parquet", "jsonl"])
     found: list[Source] = []
+    if list(names).count("-") > 1:
+        raise InputError("standard input can be read once only.")
     for name in names:
         if name == "-":
             found.append(Source(None, f".{kind or 'csv'}"))
@@ -87,7 +97,9 @@ def batches(
     ----------
     found : sources
     columns : mapping of name to kind
-        'number' columns are read as numbers, 'text' ones as texts, 'any' as they are.
+        'number' columns are read as numbers, 'text' ones as texts, 'name' ones as texts that are
+        the same in every kind of file (1 and 1.0, True and true), 'date' and 'any' ones as they
+        are where the file knows types, and 'date' ones else as texts.
     encoding : str
         Of text files.
     progress : function of the bytes read, or for Parquet of the rows' share of them
@@ -98,8 +110,12 @@ def batches(
             for batch in reader(source, columns, encoding, progress or (lambda _: None)):
                 if batch.num_rows:
                     yield source, batch
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, EOFError) as error:
+        except (pa.ArrowException, EOFError) as error:
             raise InputError(_explained(source, str(error), encoding)) from None
+        except LookupError:
+            raise InputError(f"there is no encoding {encoding!r}: utf8, latin-1, cp1252?") from None
+        except OSError as error:  # a compressed file that is cut short
+            raise InputError(f"{source.name} cannot be read: {error}") from None
         except UnicodeDecodeError as error:
             raise InputError(_explained(source, f"invalid UTF8 data: {error}", encoding)) from None
 
@@ -140,24 +156,36 @@ def _text(
         if source.kind in (".jsonl", ".ndjson"):
             yield from _json_lines(stream, source, columns)
             return
-        kinds = {"number": pa.float64(), "text": pa.string()}
-        types = {name: kinds[kind] for name, kind in columns.items() if kind in kinds}
+        head = stream.read(1 << 16)
+        _check_names(source, columns, _header(head, source, encoding))
+        types = {name: TYPES[kind] for name, kind in columns.items()}
         reader = csv.open_csv(
-            stream,
+            pa.PythonFile(_Joined(head, stream), mode="r"),
             read_options=csv.ReadOptions(block_size=BLOCK, encoding=encoding),
             parse_options=_parsing(source),
-            convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+            convert_options=csv.ConvertOptions(
+                column_types=types, include_columns=list(columns), strings_can_be_null=False
+            ),
         )
-        _check_names(source, columns, reader.schema.names)
         for batch in reader:
             yield _cast(batch.select(list(columns)), columns, source)
+
+
+def _header(head: bytes, source: Source, encoding: str) -> list[str]:
+    """Names of the columns of a CSV file, from its beginning."""
+    text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
+    rows = python_csv.reader(io.StringIO(text), delimiter=KINDS[source.kind] or ",")
+    names = next(rows, [])
+    if not names:
+        raise InputError(f"{source.name} is empty: there is nothing to read.")
+    return names
 
 
 def _json_lines(
     stream: Any, source: Source, columns: Mapping[str, str]
 ) -> Iterator[pa.RecordBatch]:
-    kinds = {"number": pa.float64(), "text": pa.string()}
-    fields = [pa.field(name, kinds[kind]) for name, kind in columns.items() if kind in kinds]
+    types = {"number": pa.float64(), "text": pa.string(), "date": pa.string()}
+    fields = [pa.field(name, types[kind]) for name, kind in columns.items() if kind in types]
     options = json.ParseOptions(explicit_schema=pa.schema(fields) if fields else None)
     reader = json.open_json(stream, json.ReadOptions(block_size=BLOCK), options)
     _check_names(source, columns, reader.schema.names)
@@ -174,6 +202,10 @@ def _cast(batch: pa.RecordBatch, columns: Mapping[str, str], source: Source) -> 
     arrays = []
     for name, kind in columns.items():
         array = batch.column(name)
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if pa.types.is_nested(array.type):
+            raise InputError(f"column {name!r} of {source.name} holds lists, not single values.")
         if kind == "number" and not pa.types.is_floating(array.type):
             try:
                 array = pc.cast(array, pa.float64())
@@ -181,28 +213,52 @@ def _cast(batch: pa.RecordBatch, columns: Mapping[str, str], source: Source) -> 
                 raise InputError(
                     f"column {name!r} of {source.name} must hold numbers: {error}"
                 ) from None
-        elif kind == "text" and not pa.types.is_string(array.type):
-            if pa.types.is_dictionary(array.type):
-                array = array.dictionary_decode()
+        elif kind == "text" or (kind == "date" and _is_text(array.type)):
             array = pc.cast(array, pa.string())
+        elif kind == "name":
+            array = names_of(array)
         arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
+def names_of(array: Any) -> Any:
+    """Values as texts that do not depend on how a file stores them: 1, not 1.0; true, not True."""
+    text = pc.cast(array, pa.string())
+    text = pc.replace_substring_regex(text, r"^(-?[0-9]+)[.]0+$", r"\1")
+    lower = pc.utf8_lower(text)
+    truth = pc.is_in(lower, pa.array(["true", "false"]))
+    return pc.if_else(truth, lower, text)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
 def _check_names(source: Source, columns: Mapping[str, str], there: Sequence[str]) -> None:
+    if len(there) == 1 and ";" in there[0]:
+        raise InputError(f"{source.name} is separated by semicolons: save it with commas or tabs.")
     for name in columns:
         choose(f"column of {source.name}", name, there)
+        if list(there).count(name) > 1:
+            raise InputError(f"{source.name} has {name!r} twice: rename one of the columns.")
 
 
 def _explained(source: Source, error: str, encoding: str) -> str:
     lower = error.lower()
-    if "utf8" in lower or "utf-8" in lower or "utf16" in lower:
+    if "invalid utf" in lower or "codec can't" in lower:
         return (
             f"{source.name} is not {encoding} throughout ({error}). If it is one other encoding, "
             "say so by --encoding (latin-1, cp1252, ...); if it is a mixture, convert it first."
         )
     if "empty" in lower:
         return f"{source.name} is empty: there is nothing to read."
+    if "conversion error to double" in lower:
+        return (
+            f"{source.name} holds something that is no number in a column of numbers: {error} "
+            "(numbers have a point, not a comma.)"
+        )
     return f"{source.name} cannot be read: {error}"
 
 

@@ -132,11 +132,16 @@ def _meaning(found: Count, model: Model) -> str:
             f"{quality['coverage']:.0%} of the true shares were inside their intervals.</p>"
         )
     odds = round(1 / (1 - found.interval.level))
+    corrected = (
+        "The shares on this page are corrected for that."
+        if model.quantifier._holds_under_shift
+        else "The shares on this page are such counts: use another method to have them corrected."
+    )
     return (
         "<h2>What this means</h2>"
-        "<p>A classifier makes mistakes, and when the mix of classes changes, its mistakes no "
+        f"<p>A classifier makes mistakes, and when the mix of classes changes, its mistakes no "
         "longer cancel: counting its answers then gives a share that is wrong in a predictable "
-        "direction. The shares on this page are corrected for that. They say how many, not which: "
+        f"direction. {corrected} They say how many, not which: "
         "no single row is decided.</p>"
         f"<p>The interval holds the true share of these rows, except once in about {odds} times, "
         "as long as rows of a class look as they did when they were labelled. It is wide where "
@@ -146,5 +151,5 @@ def _meaning(found: Count, model: Model) -> str:
         "Label some rows of such a group and fit again. <b>drift</b>: the rows themselves look "
         "different, though their scores may not. <b>strange</b>: a part of the rows looks "
         "like no known class. <b>few</b>: under 30 rows. <b>weak</b>: the classes can hardly be "
-        "told apart.</p>" + checked
+        "told apart. <b>nodate</b>: rows whose date could not be read.</p>" + checked
     )
