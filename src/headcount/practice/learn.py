@@ -1,0 +1,235 @@
+"""Learning from labelled tables, and how good the result is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.pipeline import make_pipeline
+
+from headcount import methods
+from headcount.classify.channels import Channels
+from headcount.classify.columns import ColumnEncoder, is_numeric
+from headcount.classify.crossfit import ScorePass
+from headcount.data.stream import Source, batches, names_of
+from headcount.exceptions import InputError, choose
+from headcount.intervals import Request
+from headcount.methods.base import ScoreQuantifier
+from headcount.practice.model import Inputs, Model
+from headcount.protocols import UniformPrevalence
+from headcount.text.names import make_vectorizer
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Say = Callable[[str], None]
+
+
+def learn(
+    found: Sequence[Source],
+    inputs: Inputs,
+    label: str,
+    *,
+    method: str = "SLD",
+    calibrator: str | None = None,
+    vectorizer: str = "tfidf",
+    encoding: str = "utf8",
+    say: Say = lambda _: None,
+    progress: Callable[[int], None] | None = None,
+) -> Model:
+    """Fit a model to labelled tables.
+
+    Parameters
+    ----------
+    found : sources of labelled rows
+    inputs : columns to look at
+    label : column of labels
+    method : name of a quantifier that works on scores
+    calibrator : optional
+        By default 'bcts' for SLD and none for the others; 'none' for none.
+    vectorizer : how texts become vectors
+    say : function that is told what was left out or decided
+    """
+    items, labels = _labelled(found, inputs, label, encoding, say, progress)
+    quantifier = _made(method, calibrator)
+    if inputs.kind == "scores":
+        inputs, order = _aligned(inputs, np.unique(labels), say)
+        quantifier.fit_scores(items[:, order], labels)
+    else:
+        front = (
+            make_vectorizer(vectorizer)
+            if inputs.kind == "text"
+            else ColumnEncoder(tuple(is_numeric(column) for column in items.T))
+        )
+        quantifier.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
+        done = quantifier._run_pass(items, labels, True, keep_folds=True)
+        quantifier._fit_pass(done)
+        quantifier.fold_classifiers_ = list(done.folds)
+        quantifier.channels_ = Channels(inputs.kind).fit(
+            items, np.searchsorted(quantifier.classes_, labels)
+        )
+    names, counts = np.unique(labels, return_counts=True)
+    summary = {
+        "rows": len(labels),
+        "method": method,
+        "shares": {str(c): round(n / len(labels), 6) for c, n in zip(names, counts, strict=True)},
+    }
+    model = Model(quantifier, inputs, label, summary)
+    summary["quality"] = quality(quantifier)
+    return model
+
+
+def quality(fitted: ScoreQuantifier, n_bags: int = 200) -> dict[str, float] | None:
+    """How far estimates are off on bags of labelled rows that they were not learnt from.
+
+    Half of the held-out scores are learnt from anew, and bags with shares drawn at random are
+    made of the other half. None where there are too few rows for that.
+    """
+    held, codes = fitted.held_scores_, fitted.held_codes_
+    if held is None or codes is None or np.bincount(codes).min() < 10:
+        return None
+    size = int(np.clip(len(codes) // 4, 50, 500))
+    ours, counting, inside = [], [], []
+    drawing = UniformPrevalence(n_bags=n_bags // 2, size=size, random_state=0)
+    halving = StratifiedShuffleSplit(2, test_size=0.5, random_state=0)
+    for learnt, other in halving.split(held, codes):
+        frequency = np.bincount(codes[learnt]) / len(learnt)
+        done = ScorePass(
+            fitted.classes_, frequency, None, held[learnt], codes[learnt], fitted.score_kind_
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            half = clone(fitted)._fit_pass(done)
+            drawn = drawing.draw(codes[other])
+            truth = drawn.prevalence
+            assert truth is not None
+            found = half._intervals(half._estimate(held[other], drawn), drawn.sizes, Request())
+        counted = drawn.shares(held[other].argmax(axis=1), len(fitted.classes_))
+        ours.append(np.abs(found.prevalence - truth).mean())
+        counting.append(np.abs(counted - truth).mean())
+        inside.append(((truth >= found.low) & (truth <= found.high)).mean())
+    return {
+        "bags": n_bags,
+        "size": size,
+        "error": float(np.mean(ours)),
+        "counting": float(np.mean(counting)),
+        "coverage": float(np.mean(inside)),
+    }
+
+
+def _labelled(
+    found: Sequence[Source],
+    inputs: Inputs,
+    label: str,
+    encoding: str,
+    say: Say,
+    progress: Callable[[int], None] | None,
+) -> tuple[Any, NDArray[Any]]:
+    """Items and labels of tables; rows without an item or a label are left out, and said."""
+    wanted = dict(inputs.wanted)
+    if label in wanted:
+        raise InputError(f"{label!r} is both the label and something to look at.")
+    parts, labels, empty, unlabelled = [], [], 0, 0
+    for _, batch in batches(found, {**wanted, label: "name"}, encoding=encoding, progress=progress):
+        items, there = inputs.of(batch)
+        cells = label_names(batch.column(label))[there]
+        empty += int((~there).sum())
+        full = cells != ""
+        unlabelled += int((~full).sum())
+        parts.append(items[full])
+        labels.append(cells[full])
+    if empty:
+        say(f"{empty:,} rows without {inputs.kind} were left out.")
+    if unlabelled:
+        say(f"{unlabelled:,} rows without a label were left out.")
+    if not labels or not sum(map(len, labels)):
+        raise InputError("there are no labelled rows to learn from.")
+    together = np.concatenate(labels)
+    classes, counts = np.unique(together, return_counts=True)
+    if len(classes) < 2:
+        raise InputError(f"all labels are {str(classes[0])!r}: at least two classes are needed.")
+    if len(classes) > 200:
+        raise InputError(
+            f"{label!r} has {len(classes)} different values: is it the column of labels?"
+        )
+    few = classes[counts < 5]
+    if len(few):
+        raise InputError(
+            f"class {str(few[0])!r} of {label!r} has {counts[counts < 5][0]} labelled rows, and at "
+            "least 5 are needed to know how it is scored (10 times as many to be of use): label "
+            "more, join it with another class, or leave its rows out."
+        )
+    return np.concatenate(parts), together
+
+
+def label_names(column: Any) -> NDArray[Any]:
+    """Labels as texts without blanks around them; missing ones are empty."""
+    values = names_of(column).to_pylist()
+    return np.array(["" if v is None else v.strip() for v in values], dtype=str)
+
+
+def _made(method: str, calibrator: str | None) -> ScoreQuantifier:
+    """Quantifier by name, with a calibrator that suits it."""
+    names = {
+        name: value
+        for name in methods.__all__
+        if isinstance(value := getattr(methods, name), type)
+        and issubclass(value, ScoreQuantifier)
+        and value is not ScoreQuantifier
+        and not getattr(value, "__abstractmethods__", None)
+    }
+    kind = names[choose("method", method, sorted(names))]
+    if calibrator is None:
+        calibrator = "bcts" if issubclass(kind, methods.SLD) else "none"
+    chosen = None if calibrator == "none" else calibrator
+    made: ScoreQuantifier = kind(calibrator=chosen, n_jobs=-1)
+    return made
+
+
+def _aligned(inputs: Inputs, classes: NDArray[Any], say: Say) -> tuple[Inputs, list[int]]:
+    """Columns of scores in the order of the classes, told by their names where they tell."""
+    columns = list(inputs.columns)
+    names = [str(c) for c in classes]
+    told = [_told(column, names) for column in columns]
+    if len(columns) == 1 and len(classes) == 2:
+        if told[0] == 0:
+            raise InputError(
+                f"{columns[0]!r} looks like the score of {names[0]!r}, and a single column must be "
+                f"that of {names[1]!r}: give both columns, or turn it round (1 - p)."
+            )
+        say(f"{columns[0]!r} is taken as the score of {names[1]!r}.")
+        return inputs, [0, 1]
+    if len(columns) != len(classes):
+        raise InputError(
+            f"{len(columns)} columns of scores for the {len(classes)} classes "
+            f"{classes.tolist()[:10]}: one for each is needed."
+        )
+    if sorted(told) == list(range(len(columns))):
+        order = [told.index(c) for c in range(len(columns))]
+    elif max(told) >= 0:
+        raise InputError(
+            f"the columns {columns} tell some of the classes {names[:10]} but not all: name each "
+            "after its class, such as p_yes."
+        )
+    else:
+        order = list(range(len(columns)))
+        pairs = ", ".join(f"{c} = {n}" for c, n in zip(columns, names, strict=True))
+        say(f"the names do not tell which score is of which class; taken in order: {pairs}.")
+    return Inputs("scores", tuple(columns[j] for j in order)), order
+
+
+def _told(column: str, names: list[str]) -> int:
+    """Number of the class that the name of a column of scores ends with; -1 if none."""
+    lower = column.lower()
+    fits = [
+        (len(name), c)
+        for c, name in enumerate(names)
+        if lower == name.lower()
+        or (lower.endswith(name.lower()) and not lower[: -len(name)][-1:].isalnum())
+    ]
+    return max(fits)[1] if fits else -1
