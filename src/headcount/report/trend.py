@@ -65,7 +65,8 @@ def _warnings(found: Count) -> str:
         f"{f' and {len(groups) - 12} more' if len(groups) > 12 else ''}</b>: {escape(text)}.</li>"
         for text, groups in by_text.items()
     ]
-    items += [f"<li>{escape(text)}</li>" for text in found.notes]
+    # Hints about options are for the terminal.
+    items += [f"<li>{escape(text)}</li>" for text in found.notes if " --" not in text]
     return f"<h2>Before you rely on it</h2><ul>{''.join(items)}</ul>" if items else ""
 
 
