@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 import harness  # first: it sets one thread for everybody
 from headcount import ACC, CC, PACC, PCC, SLD, Bags, EDy, HDy, KDEyML
 from headcount.intervals import Request
-from headcount.methods.base import SharedPasses
+from headcount.methods.sharing import SharedPasses
 
 METHODS = {
     "ACC": lambda c: ACC(c),

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from headcount.bags import Bags
 from headcount.frame import Frame
-from headcount.intervals import Simulator
 from headcount.kernels.simplex import least_squares, rest_columns
 from headcount.methods.histograms import histograms
+from headcount.simulation import Simulator
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

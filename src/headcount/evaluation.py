@@ -15,7 +15,8 @@ from headcount.exceptions import InputError
 from headcount.frame import Frame
 from headcount.measures import Measure
 from headcount.measures import measures as parse_measures
-from headcount.methods.base import Quantifier, SharedPasses
+from headcount.methods.base import Quantifier
+from headcount.methods.sharing import SharedPasses
 
 Floats = NDArray[np.float64]
 Specs = str | Measure | Iterable[str | Measure]

@@ -12,7 +12,7 @@ prior, by approximate Bayesian computation with local regression, Beaumont et al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,15 +21,13 @@ from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
 from headcount import _validation as check
-from headcount.bags import Bags
 from headcount.exceptions import choose
 from headcount.frame import Frame
 from headcount.kernels.simplex import clip_and_normalise
+from headcount.simulation import PART, Simulator
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Rows = NDArray[np.int32]
-Estimate = Callable[[Bags], Floats]
 
 REACH = 4.5  # standard errors that proposals go to either side
 KEEP = 0.35  # share of them that is near enough; the rest must reach well beyond
@@ -37,7 +35,6 @@ PILOT = 60  # simulated bags that tell where to look, and how far
 MANY = 100  # bags of two classes from which on some stand for others
 TRIALS = 10  # bags of the other half that intervals are tried on
 WIDE = 0.12  # standard deviation from which both borders count
-PART = 1 << 21  # items simulated at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,86 +138,6 @@ class Request:
         check.at_least("level", self.level, 0.5, 0.999)
         check.whole("n_draws", self.n_draws, 50)
         choose("target", self.target, ["bag", "population"])
-
-
-@dataclass(frozen=True, eq=False)
-class Simulator:
-    """Makes bags of known shares out of labelled items, and has them estimated.
-
-    Parameters
-    ----------
-    estimate : function from bags over the labelled items to estimates, or to anything of a bag
-    codes : class numbers of the labelled items
-    n_classes : int
-    """
-
-    estimate: Estimate
-    codes: Ints
-    n_classes: int
-
-    @property
-    def enough(self) -> int:
-        """Size from which larger bags teach next to nothing more."""
-        return min(max(1000, 2 * len(self.codes)), 20_000)
-
-    def run(
-        self,
-        shares: Floats,
-        sizes: Ints,
-        rng: np.random.Generator,
-        target: str,
-        *,
-        resample: bool = True,
-    ) -> tuple[Floats, Floats]:
-        """Estimates and true shares of bags, for proposed shares of shape (S, T, k)."""
-        n_bags, n_draws, k = shares.shape
-        worlds = self._worlds(n_draws, rng, resample)
-        outcomes: list[Floats] = []
-        truths = np.empty_like(shares)
-        step = max(1, PART // max(1, int(sizes.sum())))
-        for start in range(0, n_draws, step):
-            draws = np.arange(start, min(start + step, n_draws))
-            some = shares[:, draws].reshape(-1, k)
-            lengths = np.repeat(sizes, len(draws))
-            counts = _counts(some, lengths, rng, target)
-            bags = self._bags(worlds, np.tile(draws, n_bags), counts, rng)
-            outcomes.append(self.estimate(bags).reshape(n_bags, len(draws), -1))
-            truth = counts / lengths[:, None] if target == "bag" else some
-            truths[:, draws] = truth.reshape(n_bags, len(draws), k)
-        return np.concatenate(outcomes, axis=1), truths
-
-    def _worlds(
-        self, n_draws: int, rng: np.random.Generator, resample: bool
-    ) -> tuple[Rows, Floats]:
-        """Resampled labelled items by class, and how often a class is unlike its labelled items.
-
-        The latter, Beta(1, n), is what n items that never showed something leave open: without
-        it classes that were told apart perfectly would seem to be so for certain.
-        """
-        order = np.argsort(self.codes, kind="stable")
-        sizes = np.bincount(self.codes, minlength=self.n_classes)
-        if not resample:
-            return np.tile(order.astype(np.int32), (n_draws, 1)), np.zeros(
-                (n_draws, self.n_classes)
-            )
-        starts = np.cumsum(sizes) - sizes
-        within = (rng.random((n_draws, len(order))) * np.repeat(sizes, sizes)).astype(np.int64)
-        unlike = rng.beta(1.0, sizes, size=(n_draws, self.n_classes))
-        return order.astype(np.int32)[np.repeat(starts, sizes) + within], unlike
-
-    def _bags(
-        self, worlds: tuple[Rows, Floats], world: Ints, counts: Ints, rng: np.random.Generator
-    ) -> Bags:
-        from headcount.kernels.compiled.simulate import draw_items
-
-        rows, unlike = worlds
-        sizes = np.bincount(self.codes, minlength=self.n_classes)
-        indptr = np.concatenate([[0], np.cumsum(counts.sum(axis=1))])
-        items = np.empty(indptr[-1], dtype=np.int32)
-        seed = rng.integers(2**63, dtype=np.uint64)
-        starts = np.cumsum(sizes) - sizes
-        draw_items(rows, starts, sizes, world, unlike, counts, seed, items)
-        return Bags._made(indptr, items, len(self.codes))
 
 
 def spread_of(simulator: Simulator, estimates: Floats, sizes: Ints, request: Request) -> Spread:
@@ -426,17 +343,6 @@ def _joint_level(
     reach = np.take_along_axis(worst, np.take_along_axis(order, first[:, None], axis=1), axis=1)
     k = mean.shape[1]
     return np.asarray(np.clip(2 * norm.cdf(reach[:, 0]) - 1, level, 1 - (1 - level) / k))
-
-
-def _counts(shares: Floats, sizes: Ints, rng: np.random.Generator, target: str) -> Ints:
-    """How many items of each class, rounded so as to sum to the size, or drawn."""
-    if target == "population":
-        return rng.multinomial(sizes, shares / shares.sum(axis=1, keepdims=True))
-    exact = shares * sizes[:, None]
-    whole = np.floor(exact).astype(np.int64)
-    missing = sizes - whole.sum(axis=1)
-    rank = np.argsort(np.argsort(whole - exact, axis=1), axis=1)
-    return np.asarray(whole + (rank < missing[:, None]))
 
 
 def _blocks(rows: Ints, size: int) -> list[Ints]:

@@ -29,7 +29,8 @@ from headcount.frame import Frame
 from headcount.intervals import Interval, Request
 from headcount.kernels.random import as_seed
 from headcount.measures import Measure, measure
-from headcount.methods.base import MetaQuantifier, Quantifier, SharedPasses, pass_groups
+from headcount.methods.base import MetaQuantifier, Quantifier
+from headcount.methods.sharing import SharedPasses, pass_groups
 from headcount.progress import track
 from headcount.protocols import UniformPrevalence
 

@@ -23,17 +23,17 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     A column whose cells are all numbers (or missing) holds numbers, any other categories.
     Categories that were never seen have no feature, and a missing number is the median.
 
-    Examples
-    --------
-    >>> rows = np.array([[1.0, "a"], [3.0, "b"], [None, "a"]], dtype=object)
-    >>> ColumnEncoder().fit_transform(rows).toarray().round(2).tolist()
-    [[-1.22, 1.0, 0.0], [1.22, 0.0, 1.0], [0.0, 1.0, 0.0]]
-
     Parameters
     ----------
     numeric : which columns hold numbers, optional
         Told from the cells by default. A part of the rows may look otherwise than the whole, so
         that it has to be given where parts are fitted.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, "a"], [3.0, "b"], [None, "a"]], dtype=object)
+    >>> ColumnEncoder().fit_transform(rows).toarray().round(2).tolist()
+    [[-1.22, 1.0, 0.0], [1.22, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
 
     def __init__(self, numeric: Sequence[bool] | None = None):

@@ -272,10 +272,7 @@ def _said(found: Count) -> None:
     """Notes, and the warnings of groups; many groups with the same fault share a line."""
     for text in found.notes:
         _note(text)
-    by_text: dict[str, list[str]] = {}
-    for group, text in found.messages():
-        by_text.setdefault(text, []).append(group)
-    for text, groups in by_text.items():
+    for text, groups in found.messages().items():
         names = ", ".join(groups[:6]) + (f" and {len(groups) - 6} more" if len(groups) > 6 else "")
         typer.echo(f"warning: {names}: {text}.", err=True)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from headcount.data.stream import names_of
+from headcount.data.stream import is_text, names_of
 from headcount.exceptions import InputError
 
 PERIODS = ("year", "quarter", "month", "week", "day", "hour")
@@ -85,8 +85,8 @@ class Grouping:
         return [self._numbers[k] for k in [*sorted(known), *rest]]
 
     def _by_value(self, column: Any) -> Ints:
-        encoded = pc.dictionary_encode(names_of(column), null_encoding="encode")
-        values = encoded.dictionary.to_pylist()
+        encoded = pc.dictionary_encode(column, null_encoding="encode")
+        values = names_of(encoded.dictionary).to_pylist()
         own = np.array([self._number(MISSING if v in (None, "") else v) for v in values])
         return np.asarray(own[encoded.indices.to_numpy(zero_copy_only=False)], dtype=np.int64)
 
@@ -153,7 +153,7 @@ def _seconds(column: Any) -> tuple[Ints, NDArray[np.bool_]]:
             "the dates are plain numbers, which could mean anything: turn them into dates such as "
             "2026-11-30."
         )
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if is_text(kind):
         column = _parsed(column)
     elif pa.types.is_timestamp(kind) and kind.tz is not None:
         column = pc.local_timestamp(column)

@@ -16,11 +16,13 @@ import pyarrow.compute as pc
 from pyarrow import csv, json
 from pyarrow import parquet as pq
 
-from headcount.data.tables import KINDS
+from headcount.data.tables import KINDS, table_kind
 from headcount.exceptions import InputError, choose
 
 ROWS = 1 << 18  # rows of a part of a Parquet file
 BLOCK = 1 << 24  # bytes of a part of a text file
+HEAD = 1 << 16  # bytes that surely hold the names of the columns
+JSON = (".jsonl", ".ndjson")
 TYPES = {
     "number": pa.float64(),
     "text": pa.string(),
@@ -73,8 +75,7 @@ def sources(names: Sequence[str], kind: str | None = None) -> list[Source]:
             what = "is a folder" if Path(name).is_dir() else "was not found"
             raise InputError(f"{name!r} {what}: give a file, or a pattern such as 'data/*.csv'.")
         for path in files:
-            suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
-            told = f".{kind}" if kind is not None else suffix.lower()
+            told = f".{kind}" if kind is not None else table_kind(path).lower()
             if told not in KINDS:
                 raise InputError(
                     f"{path.name!r} is none of {', '.join(KINDS)} (or .gz of a text one): say what "
@@ -97,9 +98,9 @@ def batches(
     ----------
     found : sources
     columns : mapping of name to kind
-        'number' columns are read as numbers, 'text' ones as texts, 'name' ones as texts that are
-        the same in every kind of file (1 and 1.0, True and true), 'date' and 'any' ones as they
-        are where the file knows types, and 'date' ones else as texts.
+        'number' columns are read as numbers and 'text' ones as texts. 'name', 'date' and 'any'
+        ones are as they are where the file knows types, and else texts (`names_of` makes names
+        the same in every kind of file: 1 and 1.0, True and true).
     encoding : str
         Of text files.
     progress : function of the bytes read, or for Parquet of the rows' share of them
@@ -112,15 +113,13 @@ def batches(
                     yield source, batch
         except (pa.ArrowException, EOFError) as error:
             raise InputError(_explained(source, str(error), encoding)) from None
-        except LookupError:
-            raise InputError(f"there is no encoding {encoding!r}: utf8, latin-1, cp1252?") from None
         except OSError as error:  # a compressed file that is cut short
             raise InputError(f"{source.name} cannot be read: {error}") from None
         except UnicodeDecodeError as error:
             raise InputError(_explained(source, f"invalid UTF8 data: {error}", encoding)) from None
 
 
-def columns_of(source: Source) -> list[str]:
+def columns_of(source: Source, encoding: str = "utf8") -> list[str]:
     """Names of the columns, without reading the rest; nothing is known of standard input."""
     if source.path is None:
         return []
@@ -128,11 +127,11 @@ def columns_of(source: Source) -> list[str]:
         if source.kind == ".parquet":
             return list(pq.ParquetFile(source.path).schema_arrow.names)
         with pa.input_stream(str(source.path), compression="detect") as stream:
-            if source.kind in (".jsonl", ".ndjson"):
+            if source.kind in JSON:
                 return list(json.open_json(stream).schema.names)
-            return list(csv.open_csv(stream, parse_options=_parsing(source)).schema.names)
+            return _header(stream.read(HEAD), source, encoding)
     except (pa.ArrowInvalid, EOFError) as error:
-        raise InputError(_explained(source, str(error), "utf8")) from None
+        raise InputError(_explained(source, str(error), encoding)) from None
 
 
 def _parquet(
@@ -153,10 +152,10 @@ def _text(
 ) -> Iterator[pa.RecordBatch]:
     raw: Any = sys.stdin.buffer if source.path is None else source.path.open("rb")
     with raw, _decompressed(_Counted(raw, progress), source) as stream:
-        if source.kind in (".jsonl", ".ndjson"):
+        if source.kind in JSON:
             yield from _json_lines(stream, source, columns)
             return
-        head = stream.read(1 << 16)
+        head = stream.read(HEAD)
         _check_names(source, columns, _header(head, source, encoding))
         types = {name: TYPES[kind] for name, kind in columns.items()}
         reader = csv.open_csv(
@@ -173,7 +172,10 @@ def _text(
 
 def _header(head: bytes, source: Source, encoding: str) -> list[str]:
     """Names of the columns of a CSV file, from its beginning."""
-    text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
+    try:
+        text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
+    except LookupError:
+        raise InputError(f"there is no encoding {encoding!r}: utf8, latin-1, cp1252?") from None
     rows = python_csv.reader(io.StringIO(text), delimiter=KINDS[source.kind] or ",")
     names = next(rows, [])
     if not names:
@@ -213,10 +215,8 @@ def _cast(batch: pa.RecordBatch, columns: Mapping[str, str], source: Source) -> 
                 raise InputError(
                     f"column {name!r} of {source.name} must hold numbers: {error}"
                 ) from None
-        elif kind == "text" or (kind == "date" and _is_text(array.type)):
+        elif kind == "text" or (kind == "date" and is_text(array.type)):
             array = pc.cast(array, pa.string())
-        elif kind == "name":
-            array = names_of(array)
         arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
@@ -230,7 +230,8 @@ def names_of(array: Any) -> Any:
     return pc.if_else(truth, lower, text)
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether a type of Arrow's is one of texts."""
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )

@@ -24,7 +24,7 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> Frame:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}.")
-    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    suffix = table_kind(path)
     if suffix not in KINDS:
         raise InputError(f"{path.name!r} is none of {', '.join(KINDS)} (or .gz of a text one).")
     table = _arrow(path, suffix)
@@ -32,6 +32,11 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> Frame:
     for name in wanted:
         choose(f"column of {path.name}", name, table.column_names)
     return Frame({name: table[name].to_numpy() for name in wanted})
+
+
+def table_kind(path: Path) -> str:
+    """Ending of a file's name that tells what table it holds, without that of compression."""
+    return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
 
 
 def _arrow(path: Path, suffix: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import joblib
@@ -22,7 +22,8 @@ from headcount.bags import Bags
 from headcount.classify.calibration import Calibrator, logits_of, make_calibrator
 from headcount.classify.crossfit import ScorePass, cross_fit, score, score_pass
 from headcount.exceptions import ConvergenceWarning, InputError, UnreliableWarning
-from headcount.intervals import Interval, Request, Simulator, Spread, spread_of, stretch
+from headcount.intervals import Interval, Request, Spread, spread_of, stretch
+from headcount.simulation import Simulator
 
 if TYPE_CHECKING:
     from headcount.diagnostics import Diagnosis, ScoreTest
@@ -291,15 +292,18 @@ class ScoreQuantifier(Quantifier):
             )
         splitter = StratifiedShuffleSplit(SPLITS, test_size=0.5, random_state=0)
         for learnt, other in splitter.split(held, codes):
-            frequency = np.bincount(codes[learnt]) / len(learnt)
-            done = ScorePass(
-                self.classes_, frequency, None, held[learnt], codes[learnt], self.score_kind_
-            )
-            half = clone(self)._fit_pass(done)
+            half = self._learnt_from(held[learnt], codes[learnt])
             yield (
                 half._simulator(held[learnt], codes[learnt]),
                 half._simulator(held[other], codes[other]),
             )
+
+    def _learnt_from(self, held: Floats, codes: NDArray[np.int64]) -> Self:
+        """The same quantifier, learnt from a part of the held-out scores."""
+        frequency = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
+        done = ScorePass(self.classes_, frequency, None, held, codes, self.score_kind_)
+        fresh: Self = clone(self)
+        return fresh._fit_pass(done)
 
     def _named(self, scores: Any) -> Any:
         """Columns in the order of the classes, by the names that `fit_scores` has seen."""
@@ -461,53 +465,6 @@ def check_quantifier_type(value: Any) -> None:
             f"a quantifier is expected, got {value!r}. Wrap a classifier in one, such as "
             "PACC(classifier)."
         )
-
-
-def pass_groups(quantifiers: Sequence[Quantifier]) -> list[list[int]]:
-    """Numbers of the quantifiers that share a classifier pass, in order of first appearance."""
-    groups: dict[Any, list[int]] = {}
-    for i, q in enumerate(quantifiers):
-        key = q._pass_key() if isinstance(q, ScoreQuantifier) else None
-        groups.setdefault(i if key is None else key, []).append(i)
-    return list(groups.values())
-
-
-class SharedPasses:
-    """Fits quantifiers on one data set; the same classifier settings share one classifier pass.
-
-    Parameters
-    ----------
-    quantifiers : list of quantifiers
-        All that will be fitted, so that a pass leaves the held-out scores that any of them needs.
-    X, y : labelled items
-    """
-
-    def __init__(self, quantifiers: Sequence[Quantifier], X: Any, y: Any):
-        self.X, self.y = X, y
-        scored = [q for q in quantifiers if isinstance(q, ScoreQuantifier)]
-        self._held_out = {q._pass_key() for q in scored if q._needs_held_out()}
-        self._passes: dict[str, ScorePass] = {}
-        self._scores: dict[tuple[int, str], Floats] = {}
-
-    def fit(self, q: Quantifier) -> Quantifier:
-        """Fit one of the quantifiers, on a pass that is there or a new one."""
-        key = q._pass_key() if isinstance(q, ScoreQuantifier) else None
-        if key is None or not isinstance(q, ScoreQuantifier):
-            return q.fit(self.X, self.y)
-        if key not in self._passes:
-            q._check_params()
-            self._passes[key] = q._run_pass(self.X, self.y, key in self._held_out)
-        done = self._passes[key]
-        return q._fit_pass(done) if q._accepts(done) else q.fit(self.X, self.y)
-
-    def predict_bags(self, q: Quantifier, pool: Any, bags: Bags) -> Floats:
-        """Estimate with a fitted one; a shared classifier scores the pool once."""
-        if not isinstance(q, ScoreQuantifier):
-            return q.predict_bags(pool, bags)
-        key = id(q.classifier_), q.score_kind_
-        if key not in self._scores:
-            self._scores[key] = q._pool_scores(pool, bags)
-        return q._estimate(self._scores[key], bags)
 
 
 def warn_unconverged(converged: NDArray[np.bool_], what: str, hint: str = "") -> None:

@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from headcount import _validation as check
 from headcount.bags import Bags
 from headcount.classify.crossfit import _splits
-from headcount.intervals import Interval, Request, Simulator, from_pairs
+from headcount.intervals import Interval, Request, from_pairs
 from headcount.methods.adjusting import PACC
 from headcount.methods.base import MetaQuantifier, Quantifier, check_quantifier_type
+from headcount.simulation import Simulator
 
 Floats = NDArray[np.float64]
 KEEP = 0.1  # share of the simulated bags that is near enough to an estimate

@@ -24,12 +24,12 @@ from headcount.methods.base import (
     MetaQuantifier,
     Quantifier,
     ScoreQuantifier,
-    SharedPasses,
     _same_pool,
     _some,
     check_quantifier_type,
 )
 from headcount.methods.histograms import histograms
+from headcount.methods.sharing import SharedPasses
 from headcount.protocols.artificial import round_counts
 
 Floats = NDArray[np.float64]

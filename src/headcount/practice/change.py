@@ -73,8 +73,6 @@ def changes(found: Count, reference: Sequence[str] | None = None) -> Frame:
             "change": change.ravel(),
             "p": full.ravel(),
             "changed": (full.ravel() < 1 - found.interval.level) & np.repeat(enough[others], k),
-            "flags": np.repeat(
-                np.array([" ".join(found.flags(int(g))) for g in others], dtype=str), k
-            ),
+            "flags": np.repeat(found.marks()[others], k),
         }
     )

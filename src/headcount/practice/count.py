@@ -48,9 +48,17 @@ class Count:
         own = ["nodate"] if self.groups[g] == UNREADABLE else []
         return [*own, *self.diagnosis.flags(g)]
 
-    def messages(self) -> list[tuple[str, str]]:
-        """Group and sentence, for everything that is wrong."""
-        return [(g, m) for i, g in enumerate(self.groups) for m in self.diagnosis.messages(i)]
+    def marks(self) -> NDArray[Any]:
+        """The same as one text for every group."""
+        return np.array([" ".join(self.flags(g)) for g in range(len(self.groups))], dtype=str)
+
+    def messages(self) -> dict[str, list[str]]:
+        """Sentences about what is wrong, and the groups that each is true of."""
+        found: dict[str, list[str]] = {}
+        for g, group in enumerate(self.groups):
+            for text in self.diagnosis.messages(g):
+                found.setdefault(text, []).append(group)
+        return found
 
     def to_frame(self) -> Frame:
         """One row a group and class: share, low, high, n, counted, fit, flags."""
@@ -64,9 +72,7 @@ class Count:
             "n": np.repeat(self.sizes, k),
             "counted": self.counted.ravel(),
             "fit": np.repeat(self.diagnosis.fit, k),
-            "flags": np.repeat(
-                np.array([" ".join(self.flags(g)) for g in range(len(self.groups))], dtype=str), k
-            ),
+            "flags": np.repeat(self.marks(), k),
         }
         if self.truth is not None:
             truth = self.truth
@@ -135,6 +141,15 @@ def count(
         if truth is not None:
             cells = label_names(batch.column(truth))[there]
             strange_labels |= tally.add_truth(cells, names, groups)
+    _check_answerable(tally, grouping, truth, names)
+    notes = _notes(tally, grouping, strange_labels, truth, model, found, encoding)
+    return _estimated(scorer, sketch, tally, looks, grouping, request, truth is not None, notes)
+
+
+def _check_answerable(
+    tally: _Tally, grouping: Grouping, truth: str | None, names: NDArray[Any]
+) -> None:
+    """Refuse what has no answer: no rows, no dates where dates were asked for, no true labels."""
     if not tally.total:
         raise InputError(
             "there is nothing to count: "
@@ -150,8 +165,6 @@ def count(
             f"{truth!r} holds none of the classes {names.tolist()[:10]}: is it the column of true "
             "labels?"
         )
-    notes = _notes(tally, grouping, strange_labels, truth, model, found)
-    return _estimated(scorer, sketch, tally, looks, grouping, request, truth is not None, notes)
 
 
 def _estimated(
@@ -165,13 +178,8 @@ def _estimated(
     notes: list[str],
 ) -> Count:
     pool, bags = sketch.points()
-    order = [g for g in grouping.order() if tally.sizes()[g]]
-    every = grouping.names()
-    if len(order) < len(bags):
-        bags = bags[[g for g in range(len(bags)) if tally.sizes()[g]]]
-    place = {g: i for i, g in enumerate(g for g in range(len(every)) if tally.sizes()[g])}
-    bags = bags[[place[g] for g in order]]
-    sizes = tally.sizes()[order]
+    order, every = grouping.order(), grouping.names()
+    bags, sizes = bags[order], tally.sizes[order]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimates = scorer._estimate(pool, bags)
@@ -223,29 +231,26 @@ class _Tally:
         self.left_out = 0
         self.total = 0
         self.labelled = 0
-        self._sizes = np.zeros(0, dtype=np.int64)
+        self.sizes = np.zeros(0, dtype=np.int64)
         self._truth = np.zeros((0, n_classes), dtype=np.int64)
 
     def add(self, groups: Ints) -> None:
         self.total += len(groups)
-        found = np.bincount(groups, minlength=len(self._sizes))
-        found[: len(self._sizes)] += self._sizes
-        self._sizes = found
+        found = np.bincount(groups, minlength=len(self.sizes))
+        found[: len(self.sizes)] += self.sizes
+        self.sizes = found
 
     def add_truth(self, cells: NDArray[Any], names: NDArray[Any], groups: Ints) -> set[str]:
         """Count true labels; gives those that are no class of the model."""
         order = np.argsort(names)
         codes = order[np.minimum(np.searchsorted(names[order], cells), len(names) - 1)]
         known = names[codes] == cells
-        grown = np.zeros((len(self._sizes), self.n_classes), dtype=np.int64)
+        grown = np.zeros((len(self.sizes), self.n_classes), dtype=np.int64)
         grown[: len(self._truth)] = self._truth
         self.labelled += int(known.sum())
         np.add.at(grown, (groups[known], codes[known]), 1)
         self._truth = grown
         return set(np.unique(cells[~known]).tolist())
-
-    def sizes(self) -> Ints:
-        return self._sizes
 
     def truth(self, order: list[int]) -> Floats:
         """True shares among the labelled rows of a group; NaN where there is none."""
@@ -261,6 +266,7 @@ def _notes(
     truth: str | None,
     model: Model,
     found: Sequence[Source],
+    encoding: str,
 ) -> list[str]:
     notes = []
     if tally.left_out:
@@ -278,7 +284,11 @@ def _notes(
             f"{truth!r} holds {', '.join(map(repr, unknown[:5]))}, which the model never saw: such "
             "rows are counted among the known classes, and left out of the true shares."
         )
-    if truth is None and found[0].path is not None and model.label in columns_of(found[0]):
+    if (
+        truth is None
+        and found[0].path is not None
+        and model.label in columns_of(found[0], encoding)
+    ):
         notes.append(
             f"the column {model.label!r} is there: --truth {model.label} compares the estimates "
             "with it."

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
@@ -16,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from headcount import methods
 from headcount.classify.channels import Channels
 from headcount.classify.columns import ColumnEncoder, is_numeric
-from headcount.classify.crossfit import ScorePass
 from headcount.data.stream import Source, batches, names_of
 from headcount.exceptions import InputError, choose
 from headcount.intervals import Request
@@ -98,13 +96,9 @@ def quality(fitted: ScoreQuantifier, n_bags: int = 200) -> dict[str, float] | No
     drawing = UniformPrevalence(n_bags=n_bags // 2, size=size, random_state=0)
     halving = StratifiedShuffleSplit(2, test_size=0.5, random_state=0)
     for learnt, other in halving.split(held, codes):
-        frequency = np.bincount(codes[learnt]) / len(learnt)
-        done = ScorePass(
-            fitted.classes_, frequency, None, held[learnt], codes[learnt], fitted.score_kind_
-        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            half = clone(fitted)._fit_pass(done)
+            half = fitted._learnt_from(held[learnt], codes[learnt])
             drawn = drawing.draw(codes[other])
             truth = drawn.prevalence
             assert truth is not None

@@ -57,13 +57,10 @@ def _lead(found: Count, model: Model, names: list[str]) -> str:
 
 
 def _warnings(found: Count) -> str:
-    by_text: dict[str, list[str]] = {}
-    for group, text in found.messages():
-        by_text.setdefault(text, []).append(group)
     items = [
         f"<li class=bad><b>{escape(', '.join(groups[:12]))}"
         f"{f' and {len(groups) - 12} more' if len(groups) > 12 else ''}</b>: {escape(text)}.</li>"
-        for text, groups in by_text.items()
+        for text, groups in found.messages().items()
     ]
     # Hints about options are for the terminal.
     items += [f"<li>{escape(text)}</li>" for text in found.notes if " --" not in text]

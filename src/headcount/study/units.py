@@ -16,7 +16,8 @@ from headcount.bags import Bags
 from headcount.evaluation import aligned_truth, score_estimates
 from headcount.frame import Frame
 from headcount.measures import measure
-from headcount.methods.base import Quantifier, SharedPasses, pass_groups
+from headcount.methods.base import Quantifier
+from headcount.methods.sharing import SharedPasses, pass_groups
 from headcount.selection import configured, setting_text
 from headcount.study.study import Study, digest, plain
 
