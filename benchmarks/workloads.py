@@ -107,7 +107,11 @@ def scores(task: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, Bags]:
         done = cross_fit(
             LogisticRegression(max_iter=1000), data["X_train"], data["y_train"], random_state=0
         )
-        np.savez(path, train=done.scores, pool=score(done.classifier, data["X_pool"]))
+        np.savez(
+            path,
+            train=done.scores,
+            pool=score(done.classifier, data["X_pool"], done.classes, done.kind),
+        )
     saved = np.load(path)
     protocol = UniformPrevalence(n_bags=N_BAGS, size=spec.bag_size, random_state=spec.seed)
     return saved["train"], data["y_train"], saved["pool"], protocol.draw(data["y_pool"])

@@ -194,7 +194,7 @@ def from_pairs(
     variance *= effective / np.maximum(effective - 2.0, 1.0)
     levels = np.full(len(mean), request.level)
     if request.simultaneous:
-        levels = _joint_level(weight, carried, mean, variance, request.level)
+        levels = joint_level(weight, carried, mean, variance, request.level)
     return Spread(mean, variance, levels)
 
 
@@ -330,7 +330,7 @@ def _least_error(
     return max(float((found - truths)[:, :, 1].std(axis=1).min()), 1e-4)
 
 
-def _joint_level(
+def joint_level(
     weight: Floats, carried: Floats, mean: Floats, variance: Floats, level: float
 ) -> Floats:
     """Level for each class that puts all classes of a bag inside at once."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import Self
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,14 @@ class Calibrator(BaseEstimator, ABC):
     @abstractmethod
     def transform(self, logits: Floats) -> Floats:
         """Posteriors (n, k) for logits (n, k)."""
+
+    def resampled(
+        self, logits: Floats, codes: NDArray[np.int64], n: int, rng: np.random.Generator
+    ) -> Iterator[Self]:
+        """Calibrators of resampled items, each class keeping its number of items."""
+        for _ in range(n):
+            rows = resampled_rows(codes, rng)
+            yield clone(self, safe=False).fit(logits[rows], codes[rows])
 
 
 class SoftmaxCalibrator(Calibrator):
@@ -174,15 +183,34 @@ def make_calibrator(spec: str | Calibrator | None) -> Calibrator | None:
     """Fresh calibrator from a name, another calibrator, or None for no calibration."""
     if spec is None or spec == "none":
         return None
+    if spec == "curves":
+        from headcount.classify.curves import CurveCalibrator
+
+        return CurveCalibrator()
     if isinstance(spec, str):
-        spec = CALIBRATORS[choose("calibrator", spec, [*CALIBRATORS, "none"])]
+        spec = CALIBRATORS[choose("calibrator", spec, [*CALIBRATORS, "curves", "none"])]
     elif not (hasattr(spec, "fit") and hasattr(spec, "transform")):
         raise InputError(
-            f"calibrator must be a name ({', '.join(CALIBRATORS)}), None, or an object with fit "
-            f"and transform, got {spec!r}."
+            f"calibrator must be a name ({', '.join(CALIBRATORS)}, curves), None, or an object "
+            f"with fit and transform, got {spec!r}."
         )
     fresh: Calibrator = clone(spec, safe=False)
     return fresh
+
+
+def resampled(
+    calibrator: Any, logits: Floats, codes: NDArray[np.int64], n: int, rng: np.random.Generator
+) -> Iterator[Any]:
+    """Calibrators like one that is fitted, of resampled items; any object with fit will do."""
+    one = type(calibrator)
+    make = one.resampled if hasattr(one, "resampled") else Calibrator.resampled
+    yield from make(calibrator, logits, codes, n, rng)
+
+
+def resampled_rows(codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Rows drawn with replacement, as many of each class as there are."""
+    parts = [np.flatnonzero(codes == c) for c in np.unique(codes)]
+    return np.concatenate([rng.choice(rows, len(rows)) for rows in parts])
 
 
 def logits_of(scores: Floats, kind: str) -> Floats:

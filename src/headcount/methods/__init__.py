@@ -2,6 +2,7 @@
 
 from headcount.methods.adjusting import ACC, BBSE, FM, PACC, RLLS, BBSESoft
 from headcount.methods.base import Quantifier, ScoreQuantifier
+from headcount.methods.bayes import BayesQuantifier
 from headcount.methods.binary import BinaryQuantifier, OneVsAll
 from headcount.methods.bounded import WithIntervals
 from headcount.methods.counting import CC, MLPE, PCC
@@ -42,6 +43,7 @@ __all__ = [
     "SVMRAE",
     "T50",
     "BBSESoft",
+    "BayesQuantifier",
     "BinaryQuantifier",
     "ContinuousSweep",
     "CvMy",

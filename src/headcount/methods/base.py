@@ -209,8 +209,13 @@ class ScoreQuantifier(Quantifier):
 
     def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
         self._check_intervals()
-        raw = self._raw(X, bags)
-        return self._intervals(self._estimate(raw, bags), bags.sizes, request)
+        return self._counted(self._raw(X, bags), bags, bags.sizes, request)
+
+    def _counted(
+        self, raw: Floats, bags: Bags, sizes: NDArray[np.int64], request: Request
+    ) -> Interval:
+        """Estimates with bounds of bags that stand for sets of these sizes."""
+        return self._intervals(self._estimate(raw, bags), sizes, request)
 
     def _diagnosed(self, X: Any, bags: Bags) -> Diagnosis:
         return self._fit_test().run(self._calibrated(self._raw(X, bags)), bags)
@@ -336,6 +341,9 @@ class ScoreQuantifier(Quantifier):
                 "use predict_scores, or fit it on items."
             )
         _same_pool(_some(X), bags)
+        return self._scored(X)
+
+    def _scored(self, X: Any) -> Floats:
         return score(self.classifier_, X, self.classes_, self.score_kind_)
 
     def _run_pass(

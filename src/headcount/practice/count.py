@@ -182,9 +182,8 @@ def _estimated(
     bags, sizes = bags[order], tally.sizes[order]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimates = scorer._estimate(pool, bags)
+        interval = scorer._counted(pool, bags, sizes, request)
     notes += [str(w.message) for w in caught if issubclass(w.category, HeadcountWarning)]
-    interval = scorer._intervals(estimates, sizes, request)
     diagnosis = scorer._fit_test().run(scorer._calibrated(pool), bags, sizes)
     diagnosis = replace(diagnosis, drift=looks.p_values(order, sizes))
     counted = bags.shares(pool.argmax(axis=1), len(scorer.classes_))

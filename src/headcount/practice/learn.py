@@ -102,7 +102,7 @@ def quality(fitted: ScoreQuantifier, n_bags: int = 200) -> dict[str, float] | No
             drawn = drawing.draw(codes[other])
             truth = drawn.prevalence
             assert truth is not None
-            found = half._intervals(half._estimate(held[other], drawn), drawn.sizes, Request())
+            found = half._counted(held[other], drawn, drawn.sizes, Request())
         counted = drawn.shares(held[other].argmax(axis=1), len(fitted.classes_))
         ours.append(np.abs(found.prevalence - truth).mean())
         counting.append(np.abs(counted - truth).mean())

@@ -1,0 +1,236 @@
+"""Posteriors of class shares given likelihoods of items, and the best answer under them.
+
+The prior of a bag's shares is a mixture of Dirichlet distributions: a flat one, and some around
+the training shares whose concentration says how far shares may move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, solve_triangular
+from scipy.special import gammaln, softmax
+
+from headcount.bags import Bags
+from headcount.exceptions import InputError, choose
+from headcount.kernels.threads import over_ranges
+from headcount.measures import Measure, measure
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Draws = NDArray[np.float32]
+Prior = tuple[Floats, Floats]  # a row of Dirichlet parameters a component, and log weights
+
+FLAT = 0.0  # the concentration that stands for the flat prior
+EXPECTATIONS = {
+    "any shift": (FLAT,),
+    "mild shift": (10.0, 30.0, 100.0),
+    "no shift": (1e3, 1e4),
+    "learn": (FLAT, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4),
+}
+MEASURES = ["ae", "rae", "se", "kld", "nmd"]
+BURN = 30  # sweeps of each chain that are not used; it starts near the mode
+EXACT = 2048  # items of a bag of two classes up to which sums replace sampling
+LARGE = 50_000  # items of a bag from which on log-ratios of shares are as good as normal
+
+
+def concentrations(expect: str | Mapping[float, float]) -> dict[float, float]:
+    """Weights of concentrations around the training shares, by what is expected."""
+    if isinstance(expect, str):
+        names = EXPECTATIONS[choose("expect", expect, EXPECTATIONS)]
+        return dict.fromkeys(names, 1 / len(names))
+    try:
+        found = {float(c): float(w) for c, w in expect.items()}
+        sound = bool(found) and all(c >= 0 and 0 < w < np.inf for c, w in found.items())
+    except (AttributeError, TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise InputError(
+            f"expect must be one of {', '.join(map(repr, EXPECTATIONS))}, or a mapping of "
+            f"concentrations (0 for all shares alike) to positive weights, got {expect!r}."
+        )
+    total = sum(found.values())
+    return {c: w / total for c, w in found.items()}
+
+
+def prior_around(expect: str | Mapping[float, float], frequency: Floats) -> Prior:
+    """Components of the prior around training shares, and logarithms of their weights."""
+    found = concentrations(expect)
+    rows = [
+        np.ones(len(frequency)) if c == FLAT else np.maximum(c * frequency, 1e-3) for c in found
+    ]
+    return np.array(rows), np.log(list(found.values()))
+
+
+def told(prevalence: Floats, sizes: Ints, prior: Prior) -> Floats:
+    """Probability that each component of the prior made bags whose shares are known."""
+    alpha, log_weights = prior
+    counts = prevalence[:, None, :] * sizes[:, None, None]
+    total = alpha.sum(axis=1)
+    parts = gammaln(counts + alpha) - gammaln(alpha)
+    whole = gammaln(total) - gammaln(total + sizes[:, None])
+    return np.asarray(softmax(parts.sum(axis=2) + whole + log_weights, axis=1))
+
+
+def sample(
+    likelihood: Floats,
+    bags: Bags,
+    prior: Prior,
+    n_draws: int,
+    seeds: NDArray[np.uint64],
+    starts: Floats,
+    n_jobs: int | None = None,
+) -> tuple[Draws, Floats]:
+    """Draws of the realised shares of every bag, and how likely each component of the prior is.
+
+    `starts` are shares to start from, such as `modes`. Up to 2,048 items of two classes the
+    draws are evenly spaced quantiles of the exact posterior.
+    """
+    k = likelihood.shape[1]
+    draws = np.empty((len(bags), n_draws, k), dtype=np.float32)
+    mix = np.empty((len(bags), len(prior[1])))
+    exact = (bags.sizes <= EXACT) & (k == 2)
+    large = bags.sizes > LARGE
+    for rows, kernel in (
+        (np.flatnonzero(exact), _exact),
+        (np.flatnonzero(~exact & ~large), _gibbs),
+    ):
+        if len(rows):
+            part = likelihood, bags[rows], prior, seeds[rows], starts[rows]
+            draws[rows], mix[rows] = kernel(*part, n_draws, n_jobs)
+    for s in np.flatnonzero(large):
+        rng = np.random.default_rng(int(seeds[s]))
+        draws[s], mix[s] = _normal(likelihood, bags[s : s + 1], starts[s], prior, n_draws, rng)
+    return draws, mix
+
+
+def modes(likelihood: Floats, bags: Bags, n_jobs: int | None = None) -> Floats:
+    """Shares near the most likely ones, none of them zero."""
+    from headcount.methods.likelihood import maximise_likelihood
+
+    k = likelihood.shape[1]
+    flat = np.full(k, 1 / k)
+    options: Any = {"em": False, "tol": 1e-3, "max_iter": 100, "n_jobs": n_jobs}
+    return maximise_likelihood(likelihood, bags, flat, extra=np.ones(k), **options)[0]
+
+
+def _exact(
+    likelihood: Floats,
+    bags: Bags,
+    prior: Prior,
+    _: NDArray[np.uint64],
+    starts: Floats,
+    n_draws: int,
+    n_jobs: int | None,
+) -> tuple[Draws, Floats]:
+    from headcount.kernels.compiled.posterior import exact_two
+
+    draws = np.empty((len(bags), n_draws, 2), dtype=np.float32)
+    mix = np.empty((len(bags), len(prior[1])))
+    given = likelihood, bags.indptr, bags.indices, starts, *prior
+    over_ranges(lambda a, b: exact_two(*given, draws, mix, a, b), len(bags), n_jobs)
+    return draws, mix
+
+
+def _gibbs(
+    likelihood: Floats,
+    bags: Bags,
+    prior: Prior,
+    seeds: NDArray[np.uint64],
+    starts: Floats,
+    n_draws: int,
+    n_jobs: int | None,
+) -> tuple[Draws, Floats]:
+    from headcount.kernels.compiled.posterior import gibbs
+
+    draws = np.empty((len(bags), n_draws, likelihood.shape[1]), dtype=np.float32)
+    mix = np.empty((len(bags), len(prior[1])))
+    given = likelihood, bags.indptr, bags.indices, starts, *prior, seeds, BURN
+    over_ranges(lambda a, b: gibbs(*given, draws, mix, a, b), len(bags), n_jobs)
+    return draws, mix
+
+
+def _normal(
+    likelihood: Floats,
+    bag: Bags,
+    mode: Floats,
+    prior: Prior,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats]:
+    """Draws for one large bag: log-ratios of shares are normal around each component's mode."""
+    from headcount.methods.likelihood import maximise_likelihood
+
+    rows = likelihood[bag.indices]
+    m, k = rows.shape
+    pieces, evidence = [], np.empty(len(prior[0]))
+    for j, alpha in enumerate(prior[0]):
+        found, _ = maximise_likelihood(
+            likelihood, bag, mode, extra=alpha, em=False, tol=1e-9, max_iter=1000
+        )
+        p = np.maximum(found[0], 1e-300)
+        density = rows @ p
+        owner = rows * p / density[:, None]  # responsibilities
+        inner = np.diag(owner.sum(axis=0)) - owner.T @ owner
+        curvature = (m + alpha.sum()) * (np.diag(p) - np.outer(p, p)) - inner
+        free = np.delete(np.arange(k), int(np.argmax(p)))
+        factor = _factor(curvature[np.ix_(free, free)])
+        height = gammaln(alpha.sum()) - gammaln(alpha).sum() + alpha @ np.log(p)
+        evidence[j] = np.log(density).sum() + height - np.log(np.diag(factor)).sum() + prior[1][j]
+        pieces.append((owner.mean(axis=0), inner, free, factor))
+    mix = softmax(evidence)
+    draws = np.empty((n_draws, k))
+    for t, j in enumerate(rng.choice(len(mix), n_draws, p=mix)):
+        centre, inner, free, factor = pieces[j]
+        move = np.zeros(k)
+        move[free] = solve_triangular(factor, rng.normal(size=k - 1), lower=False)
+        values, vectors = np.linalg.eigh(inner)
+        noise = vectors @ (np.sqrt(np.maximum(values, 0)) * rng.normal(size=k))
+        draws[t] = np.maximum(centre + (inner @ move + noise) / m, 0.0)
+    return draws / draws.sum(axis=1, keepdims=True), mix
+
+
+def _factor(matrix: Floats) -> Floats:
+    """Upper Cholesky factor, of a matrix that is made positive definite if need be."""
+    ridge = 0.0
+    for _ in range(30):
+        try:
+            return np.triu(cho_factor(matrix + ridge * np.eye(len(matrix)))[0])
+        except LinAlgError:
+            ridge = max(10 * ridge, 1e-10 * float(np.abs(matrix).max()))
+    raise InputError("the likelihood of a bag is flat: its scores tell nothing about its shares.")
+
+
+def decide(draws: Draws, spec: str | Measure, sizes: Any, n_jobs: int | None = None) -> Floats:
+    """Answers of least expected error, for draws of shape (bags, draws, classes).
+
+    Examples
+    --------
+    >>> draws = np.array([[[0.0, 1.0], [0.1, 0.9], [0.5, 0.5]]], dtype=np.float32)
+    >>> decide(draws, "ae", [100]).round(2)
+    array([[0.1, 0.9]])
+    >>> decide(draws, "se", [100]).round(2)
+    array([[0.2, 0.8]])
+    >>> decide(draws, "rae", [100]).round(2)  # close to 0, where errors weigh most
+    array([[0.01, 0.99]])
+    """
+    from headcount.kernels.compiled.action import least_absolute
+
+    each = measure(spec)
+    choose("measure", each.name, MEASURES)
+    if each.name in ("se", "kld"):
+        return np.asarray(draws.mean(axis=1, dtype=np.float64))
+    if each.name == "nmd":
+        middle = np.median(np.cumsum(draws, axis=2, dtype=np.float64), axis=1)
+        return np.diff(middle, axis=1, prepend=0.0)
+    out = np.empty((len(draws), draws.shape[2]))
+    sizes = np.asarray(sizes, dtype=float)
+    eps = np.full(len(draws), -1.0)
+    if each.name == "rae":
+        eps = 1 / (2 * sizes) if each.eps is None else np.full(len(draws), each.eps)
+        eps = np.maximum(eps, 1e-9)
+    over_ranges(lambda a, b: least_absolute(draws, eps, out, a, b), len(draws), n_jobs)
+    return out
