@@ -93,7 +93,7 @@ def real(name: str, table, label: str, is_train: np.ndarray, groups) -> list[str
     pipeline = make_pipeline(TfIdf(), LogisticRegression(max_iter=1000))
     quantifier = SLD(pipeline, calibrator="bcts")
     done = quantifier._run_pass(texts[learnt], y[learnt], True, keep_folds=True)
-    quantifier._fit_pass(done).fold_classifiers_ = list(done.folds)
+    quantifier._fit_pass(done)
     model = Model(quantifier, Inputs("text", ("text",)), label)  # as `headcount estimate` does
     look = Channels("text").fit(texts[learnt], np.searchsorted(done.classes, y[learnt]))
     own = UniformPrevalence(n_bags=300, size=200, random_state=0).draw(y[same])

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headcount.auto import AutoQuantifier
     from headcount.bags import Bags
     from headcount.evaluation import evaluate, evaluate_many, leaderboard
     from headcount.exceptions import HeadcountError, HeadcountWarning, InputError
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         BayesQuantifier,
         BBSESoft,
         BinaryQuantifier,
+        Blend,
         ContinuousSweep,
         CvMy,
         DMx,
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "auto": ["AutoQuantifier"],
     "bags": ["Bags"],
     "evaluation": ["evaluate", "evaluate_many", "leaderboard"],
     "exceptions": ["HeadcountError", "HeadcountWarning", "InputError"],
@@ -88,6 +91,7 @@ _HOMES = {
         "BBSESoft",
         "BayesQuantifier",
         "BinaryQuantifier",
+        "Blend",
         "CC",
         "ContinuousSweep",
         "CvMy",

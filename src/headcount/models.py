@@ -30,6 +30,7 @@ from headcount.methods.base import Quantifier, check_quantifier_type
 FORMAT = 1
 PACKAGES = ["headcount.methods", "headcount.classify", "headcount.text"]
 OTHERS = {
+    "headcount.auto.AutoQuantifier",
     "headcount.bags.Bags",
     "headcount.frame.Frame",
     "headcount.measures.Measure",

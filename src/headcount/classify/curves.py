@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.model_selection import StratifiedKFold
 
 from headcount import _validation as check
@@ -19,6 +19,7 @@ from headcount.exceptions import InputError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 CELLS = 10_000_000  # numbers in the table of features; more items than fit are thinned out
+MANY = 2_000_000  # numbers from which on one fold is enough to choose the strength
 REACH = 20.0  # log-odds beyond this all count as this
 WEAK = 1e-3  # ridge on scale and bias, which data nearly always settle
 
@@ -87,15 +88,16 @@ class CurveCalibrator(Calibrator):
 
     def transform(self, logits: Floats) -> Floats:
         """Posteriors (n, k) for logits (n, k)."""
-        margins = np.clip(_margins(logits), -REACH, REACH)
+        from headcount.kernels.compiled.curves import bent_posteriors
+
         k = logits.shape[1]
         # Between knots the curves are straight: their heights at the knots say all.
         corners = np.column_stack([np.full(k, -REACH), self.knots_, np.full(k, REACH)])
         heights = _curves(self._bent(corners.T[:, :, None]), self.theta_)
-        out = self.theta_[0] * _centred(logits)
-        for c in range(k):
-            out[:, c] += np.interp(margins[:, c], corners[c], heights[:, c])
-        return np.asarray(softmax(out, axis=1))
+        out = np.empty(logits.shape)
+        contiguous = np.ascontiguousarray(logits, dtype=np.float64)
+        bent_posteriors(contiguous, self.theta_[0], corners, np.ascontiguousarray(heights.T), out)
+        return out
 
     def _thinned(self, logits: Floats, codes: Ints) -> tuple[Floats, Ints]:
         """Every so many-th item where there are too many."""
@@ -136,11 +138,12 @@ class CurveCalibrator(Calibrator):
     def _chosen(self, z: Floats, features: Floats, codes: Ints, strengths: Floats) -> float:
         """Strength under which held-out items are likeliest."""
         loss = np.zeros(len(strengths))
-        for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(z, codes):
+        folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(z, codes))
+        for train, test in folds[: 1 if features.size > MANY else 3]:
             theta = None
             for i, strength in enumerate(strengths):
                 problem = _Problem(z[train], features[train], codes[train], strength)
-                theta = problem.solve(problem.start() if theta is None else theta)
+                theta = problem.solve(problem.start() if theta is None else theta, 0.1)
                 logp = _log_posteriors(z[test], features[test], theta)
                 loss[i] -= logp[np.arange(len(test)), codes[test]].sum()
         return float(strengths[int(np.argmin(loss))])
@@ -203,14 +206,14 @@ class _Problem:
         out[np.diag_indices_from(out)] += self.ridge
         return out
 
-    def solve(self, theta: Floats) -> Floats:
-        """Minimum by Newton's method with halved steps."""
+    def solve(self, theta: Floats, enough: float = 1e-6) -> Floats:
+        """Minimum by Newton's method, until less than `enough` is left to gain."""
         loss, logp = self.value(theta)
         for _ in range(50):
             slope = self.gradient(theta, logp)
             step = cho_solve(cho_factor(self.curvature(logp)), slope)
             gain = float(slope @ step)
-            if gain < 1e-6:
+            if gain < enough:
                 break
             size = 1.0
             for _ in range(30):

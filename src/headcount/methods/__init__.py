@@ -4,6 +4,7 @@ from headcount.methods.adjusting import ACC, BBSE, FM, PACC, RLLS, BBSESoft
 from headcount.methods.base import Quantifier, ScoreQuantifier
 from headcount.methods.bayes import BayesQuantifier
 from headcount.methods.binary import BinaryQuantifier, OneVsAll
+from headcount.methods.blend import Blend
 from headcount.methods.bounded import WithIntervals
 from headcount.methods.counting import CC, MLPE, PCC
 from headcount.methods.density import KDEyCS, KDEyHD, KDEyML
@@ -45,6 +46,7 @@ __all__ = [
     "BBSESoft",
     "BayesQuantifier",
     "BinaryQuantifier",
+    "Blend",
     "ContinuousSweep",
     "CvMy",
     "DMx",

@@ -281,7 +281,7 @@ class ScoreQuantifier(Quantifier):
     def _refitted(self) -> bool:
         """Whether items are scored by another classifier than the held-out ones were."""
         own = self.classifier_ is None or isinstance(self.classifier_, FrozenEstimator)
-        return not own and not hasattr(self, "fold_classifiers_")
+        return not own and not self.fold_classifiers_
 
     def _simulator(self, held: Floats, codes: NDArray[np.int64]) -> Simulator:
         return Simulator(lambda bags: self._estimate(held, bags), codes, len(self.classes_))
@@ -331,7 +331,8 @@ class ScoreQuantifier(Quantifier):
     def _estimate(self, raw: Floats, bags: Bags) -> Floats:
         if self._flat is not None:
             return np.tile(self._flat, (len(bags), 1))
-        return self._aggregate(self._calibrated(raw), bags)
+        answers = [self._aggregate(self._calibrated(view), bags) for view in self._views(raw)]
+        return np.asarray(np.mean(answers, axis=0)) if len(answers) > 1 else answers[0]
 
     def _pool_scores(self, X: Any, bags: Bags) -> Floats:
         check_is_fitted(self, "classes_")
@@ -344,7 +345,17 @@ class ScoreQuantifier(Quantifier):
         return self._scored(X)
 
     def _scored(self, X: Any) -> Floats:
-        return score(self.classifier_, X, self.classes_, self.score_kind_)
+        """Scores of items; if the folds' classifiers were kept, by each of them, side by side.
+
+        Held-out items were scored by classifiers that saw less than all labelled items. The one
+        that saw all of them scores otherwise, and what was learnt does not quite fit it.
+        """
+        several = self.fold_classifiers_ or [self.classifier_]
+        return np.hstack([score(c, X, self.classes_, self.score_kind_) for c in several])
+
+    def _views(self, raw: Floats) -> list[Floats]:
+        """Scores by each of the classifiers that are side by side."""
+        return np.split(raw, max(1, raw.shape[1] // len(self.classes_)), axis=1)
 
     def _run_pass(
         self,
@@ -404,6 +415,7 @@ class ScoreQuantifier(Quantifier):
             assert scores is not None and done.codes is not None
             self.calibrator_ = calibrator.fit(logits_of(scores, done.kind), done.codes)
         self.held_scores_, self.held_codes_ = scores, done.codes
+        self.fold_classifiers_ = list(done.folds)
         self.score_kind_ = done.kind
         self.classifier_ = done.classifier
         self.classes_ = done.classes
@@ -423,6 +435,10 @@ class ScoreQuantifier(Quantifier):
         return self
 
     def _calibrated(self, raw: Floats) -> Floats:
+        views = self._views(raw)
+        if len(views) > 1:  # each item by one of the classifiers, as held-out items were
+            rows = np.arange(len(raw))
+            raw = np.stack(views)[rows % len(views), rows]
         if self.calibrator_ is None:
             return raw
         return np.asarray(self.calibrator_.transform(logits_of(raw, self.score_kind_)))

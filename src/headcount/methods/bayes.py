@@ -17,7 +17,7 @@ from headcount.classify.calibration import (
     resampled,
     resampled_rows,
 )
-from headcount.classify.crossfit import ScorePass, score
+from headcount.classify.crossfit import ScorePass
 from headcount.exceptions import InputError, choose
 from headcount.intervals import Interval, Request, Spread, joint_level
 from headcount.kernels import affinity
@@ -169,10 +169,6 @@ class BayesQuantifier(ScoreQuantifier):
         key = super()._pass_key()
         return None if key is None else f"{key} with folds"
 
-    def _fit_pass(self, done: ScorePass) -> Self:
-        self.fold_classifiers_ = list(done.folds)
-        return super()._fit_pass(done)
-
     def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
         assert scores is not None and codes is not None
         self.prior_ = prior_around(self.expect, frequency)
@@ -224,25 +220,6 @@ class BayesQuantifier(ScoreQuantifier):
             means = affinity.gaussian_means(self._calibrated(raw), groups, self.bandwidth)
             found = np.maximum(means, 1e-10)
         return np.asarray(found / found.max(axis=1, keepdims=True))
-
-    def _scored(self, X: Any) -> Floats:
-        """Scores by the classifier of each fold, side by side."""
-        if not self.fold_classifiers_:
-            return super()._scored(X)
-        return np.hstack(
-            [score(c, X, self.classes_, self.score_kind_) for c in self.fold_classifiers_]
-        )
-
-    def _views(self, raw: Floats) -> list[Floats]:
-        """Scores by each classifier."""
-        return np.split(raw, raw.shape[1] // len(self.classes_), axis=1)
-
-    def _calibrated(self, raw: Floats) -> Floats:
-        views = self._views(raw)
-        if len(views) > 1:  # each item by one of the classifiers, as held-out items were
-            rows = np.arange(len(raw))
-            raw = np.stack(views)[rows % len(views), rows]
-        return super()._calibrated(raw)
 
     def _estimate(self, raw: Floats, bags: Bags) -> Floats:
         if self._flat is not None:

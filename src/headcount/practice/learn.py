@@ -67,7 +67,6 @@ def learn(
         quantifier.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
         done = quantifier._run_pass(items, labels, True, keep_folds=True)
         quantifier._fit_pass(done)
-        quantifier.fold_classifiers_ = list(done.folds)
         quantifier.channels_ = Channels(inputs.kind).fit(
             items, np.searchsorted(quantifier.classes_, labels)
         )

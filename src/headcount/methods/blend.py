@@ -1,0 +1,101 @@
+"""A weighted mean of quantifiers that share one classifier's scores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from headcount.bags import Bags
+from headcount.classify.crossfit import ScorePass
+from headcount.exceptions import InputError
+from headcount.intervals import Interval, Request
+from headcount.methods.base import ScoreQuantifier
+from headcount.methods.bayes import BayesQuantifier
+from headcount.methods.likelihood import SLD
+
+Floats = NDArray[np.float64]
+
+
+class Blend(ScoreQuantifier):
+    """The weighted mean of several quantifiers' estimates, from the same scores.
+
+    Parameters
+    ----------
+    quantifiers : list of quantifiers that work on scores
+        By default `BayesQuantifier` and `SLD`, both calibrated. Their own classifiers are not
+        used.
+    weights : list of float, optional
+        Equal by default.
+    classifier, cv, n_jobs, random_state
+        As in `ScoreQuantifier`.
+
+    Examples
+    --------
+    >>> from headcount import PACC, SLD
+    >>> scores, y = [0.1, 0.2, 0.3, 0.6, 0.9, 0.8, 0.7, 0.4], [0, 0, 0, 0, 1, 1, 1, 1]
+    >>> both = Blend([SLD(), PACC()], [3, 1]).fit_scores(scores, y)
+    >>> both.predict_scores([0.1, 0.9, 0.8, 0.9]).round(2)
+    array([0.05, 0.95])
+    """
+
+    def __init__(
+        self,
+        quantifiers: list[Any] | None = None,
+        weights: list[float] | None = None,
+        *,
+        classifier: Any = None,
+        cv: int | float | None = 5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ):
+        super().__init__(classifier, cv=cv, n_jobs=n_jobs, random_state=random_state)
+        self.quantifiers = quantifiers
+        self.weights = weights
+
+    def _members(self) -> tuple[list[ScoreQuantifier], Floats]:
+        several = self.quantifiers
+        if several is None:
+            several = [BayesQuantifier(), SLD(calibrator="bcts")]
+        if not several or not all(isinstance(q, ScoreQuantifier) for q in several):
+            raise InputError("quantifiers must be a list of quantifiers that work on scores.")
+        weights = np.ones(len(several)) if self.weights is None else np.asarray(self.weights, float)
+        if weights.shape != (len(several),) or not (weights >= 0).all() or weights.sum() <= 0:
+            raise InputError(
+                f"weights must be {len(several)} numbers of at least 0, got {self.weights!r}."
+            )
+        return several, weights / weights.sum()
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        for q in self._members()[0]:
+            q._check_params()
+
+    def _fit_pass(self, done: ScorePass) -> Self:
+        several, self.weights_ = self._members()
+        self.members_ = [clone(q)._fit_pass(replace(done, folds=())) for q in several]
+        return super()._fit_pass(done)
+
+    def _learn(
+        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
+    ) -> None:
+        """Members have learnt already."""
+
+    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        answers = [q._estimate(scores, bags) for q in self.members_]
+        return np.asarray(np.tensordot(self.weights_, answers, axes=1))
+
+    def _counted(
+        self, raw: Floats, bags: Bags, sizes: NDArray[np.int64], request: Request
+    ) -> Interval:
+        """A member that has a posterior gives the interval; else it is simulated."""
+        own = [q for q in self.members_ if isinstance(q, BayesQuantifier)]
+        if not own:
+            return super()._counted(raw, bags, sizes, request)
+        found = own[0]._counted(raw, bags, sizes, request)
+        estimates = self._estimate(raw, bags)
+        low, high = np.minimum(found.low, estimates), np.maximum(found.high, estimates)
+        return replace(found, prevalence=estimates, low=low, high=high)
