@@ -25,12 +25,14 @@ def quapy(name: str, train: np.ndarray, y: np.ndarray, pool: np.ndarray, **optio
     from sklearn.linear_model import LogisticRegression
 
     k = train.shape[1]
-    if name == "EMQ":
+    if name == "EMQ" and not options:
         prior = np.bincount(y, minlength=k) / len(y)
         return loop(lambda p: aggregative.EMQ.EM(prior, p)[0], pool)
     # QuaPy wants a fitted classifier even where only scores are aggregated.
     dummy = LogisticRegression().fit(np.repeat(np.eye(k), 3, axis=0), np.repeat(np.arange(k), 3))
-    if name not in ("CC", "PCC"):
+    if name == "EMQ":
+        options["val_split"] = 5  # it wants one, though scores are given
+    elif name not in ("CC", "PCC"):
         options["val_split"] = None
     method = getattr(aggregative, name)(dummy, fit_classifier=False, **options)
     hard = name in ("CC", "ACC")

@@ -300,8 +300,8 @@ class _Trials:
         k = len(done.classes)
         if np.bincount(self.codes, minlength=k).min() < 2 * FOLDS:
             raise InputError(
-                f"AutoQuantifier needs at least {2 * FOLDS} labelled items of every class to compare "
-                "methods on; use BayesQuantifier or SLD."
+                f"AutoQuantifier needs at least {2 * FOLDS} labelled items of every class to "
+                "compare methods on; use BayesQuantifier or SLD."
             )
         self.size = auto.size or int(np.clip(len(self.codes) // 5, 20, 250))
         seed = as_seed(auto.random_state) % 2**32

@@ -1,0 +1,188 @@
+"""BayesQuantifier and AutoQuantifier against QuaPy's and mlquantify's best, on equal scores.
+
+    HEADCOUNT_SHARED_DATA=... python benchmarks/contest.py [refitted] [--tasks T1A,magic,...]
+
+Every method gets the same held-out scores to learn from and the same pool scores; ours are told the
+measure that is reported and the kind of bags to expect ("any shift" for Kraemer's, "mild shift",
+"no shift"; nothing about natural bags). Errors are kept in the cache by task and method, so that a
+run that was cut off goes on; the table is made of all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+import harness  # first: it sets one thread for everybody
+import peers
+import tasks
+import workloads
+from headcount import PCC, SLD, AutoQuantifier, Bags, BayesQuantifier, DMy, DyS, measure
+
+SPLITS = {"T1A": 3, "reviews": 3, **dict.fromkeys(tasks.TABULAR, 5)}
+EXPECT = {
+    "Kraemer": "any shift",
+    "mild": "mild shift",
+    "natural": "no shift",
+    "bags": "learn",
+}
+MEASURES = ("ae", "rae")
+Answer = Callable[[Bags, str, str], np.ndarray]  # bags, measure, protocol
+
+
+def _clipped(scores: np.ndarray) -> np.ndarray:
+    inner = np.clip(scores, 1e-9, 1.0)
+    return inner / inner.sum(axis=1, keepdims=True)
+
+
+def theirs(make: Callable[[], peers.Estimator]) -> Answer:
+    """A peer's estimates, the same whatever the measure."""
+    kept: dict[int, np.ndarray] = {}
+    estimator: list[peers.Estimator] = []
+
+    def answer(bags: Bags, _which: str, _protocol: str) -> np.ndarray:
+        if not estimator:
+            estimator.append(make())
+        if id(bags) not in kept:
+            kept[id(bags)] = np.asarray(estimator[0](bags))
+        return kept[id(bags)]
+
+    return answer
+
+
+def contestants(task: tasks.Task) -> Iterator[tuple[str, Answer]]:
+    """Methods by name."""
+    y = task.y
+    # Scores of exactly 0 make a peer's calibrator fail, so nobody gets any.
+    train, pool = (_clipped(scores) for scores in (task.train, task.pool))
+    given = train, y, pool
+    two = train.shape[1] == 2
+
+    def quapy(name: str, **options) -> Answer:
+        return theirs(lambda: peers.quapy(name, *given, **options))
+
+    def mlquantify(name: str, **options) -> Answer:
+        return theirs(lambda: peers.mlquantify(name, *given, **options))
+
+    def ours(make: Callable[[dict], object]) -> Answer:
+        fitted: dict = {}
+
+        def answer(bags: Bags, which: str, protocol: str) -> np.ndarray:
+            key = which, EXPECT[protocol]
+            if key not in fitted:
+                known = {"measure": which, "expect": key[1], "size": int(np.median(bags.sizes))}
+                fitted[key] = make(known).fit_scores(train, y)
+            return fitted[key].predict_scores(pool, bags)
+
+        return answer
+
+    yield "QuaPy EMQ", quapy("EMQ")
+    yield "QuaPy EMQ-BCTS", quapy("EMQ", calib="bcts", exact_train_prev=False)
+    yield "QuaPy PACC", quapy("PACC")
+    yield "QuaPy KDEyML", quapy("KDEyML")
+    yield "QuaPy DMy", quapy("DMy")
+    if two:
+        yield "mlquantify DyS", mlquantify("DyS")
+    else:
+        yield "mlquantify GHDy", mlquantify("GHDy")
+    yield "PCC, bcts", ours(lambda _: PCC(calibrator="bcts"))
+    yield "SLD, bcts", ours(lambda _: SLD(calibrator="bcts"))
+    yield "DyS" if two else "DMy", ours(lambda _: DyS() if two else DMy())
+    yield "Bayes, undeclared", ours(lambda known: BayesQuantifier(measure=known["measure"]))
+    yield "Bayes", ours(lambda known: BayesQuantifier(**_without_size(known)))
+    yield "Auto", ours(lambda known: AutoQuantifier(**known))
+
+
+def _without_size(known: dict) -> dict:
+    return {name: value for name, value in known.items() if name != "size"}
+
+
+def measured(name: str, scorer: str) -> dict[str, list[float]]:
+    """Mean AE and RAE of every method on a task, by "method|protocol"; splits are averaged."""
+    found: dict[str, list] = {}
+    for split in range(SPLITS.get(name, 1)):
+        task = tasks.load(name, split, scorer)
+        path = workloads.CACHE / f"contest-{scorer}-{name}-{split}.json"
+        kept = json.loads(path.read_text()) if path.exists() else {}
+        drawn = dict(task.bags(150 if task.train.shape[1] == 2 else 100))
+        for method, answer in contestants(task):
+            for protocol, bags in drawn.items():
+                key = f"{method}|{protocol}"
+                if key not in kept:
+                    errors = []
+                    for which in MEASURES:
+                        p = answer(bags, which, protocol)
+                        sizes = bags.sizes if which == "rae" else None
+                        errors.append(float(measure(which)(bags.prevalence, p, sizes=sizes).mean()))
+                    kept[key] = errors
+                    path.write_text(json.dumps(kept))
+                    print(name, split, key, np.round(errors, 4), file=sys.stderr, flush=True)
+        for key, errors in kept.items():
+            found.setdefault(key, []).append(errors)
+    return {key: list(np.mean(errors, axis=0)) for key, errors in found.items()}
+
+
+def tables(results: dict[str, dict[str, list[float]]]) -> Iterator[str]:
+    """For each protocol and measure: errors of all methods on all tasks, and ratios."""
+    for protocol in EXPECT:
+        for column, which in enumerate(MEASURES):
+            rows = {
+                task: {
+                    key.split("|")[0]: errors[column]
+                    for key, errors in found.items()
+                    if key.endswith(f"|{protocol}")
+                }
+                for task, found in results.items()
+            }
+            rows = {task: row for task, row in rows.items() if row}
+            if rows:
+                yield from _table(f"{which.upper()}, {protocol}", rows)
+
+
+def _table(title: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
+    methods = list(dict.fromkeys(m for row in rows.values() for m in row))
+    peer = [m for m in methods if m.startswith(("QuaPy", "mlquantify"))]
+    yield f"\n### {title}\n"
+    yield "| set | " + " | ".join(methods) + " | Bayes / best peer | Auto / best peer |"
+    yield "|---" * (len(methods) + 3) + "|"
+    ratios = []
+    for task, row in rows.items():
+        best = min(row[m] for m in peer if m in row)
+        ratios.append([row[m] / best for m in ("Bayes", "Auto")])
+        cells = [f"{row[m]:.4f}" if m in row else "" for m in methods]
+        cells += [f"{r:.3f}" for r in ratios[-1]]
+        yield f"| {task} | " + " | ".join(cells) + " |"
+    mean = np.mean(ratios, axis=0)
+    ranks = _ranks(rows, methods)
+    blank = [f"{ranks[m]:.2f}" if m in ranks else "" for m in methods]
+    yield f"| mean ratio, mean rank | {' | '.join(blank)} | {mean[0]:.3f} | {mean[1]:.3f} |"
+
+
+def _ranks(rows: dict[str, dict[str, float]], methods: list[str]) -> dict[str, float]:
+    """Mean rank of the methods that were run on every set."""
+    from scipy.stats import rankdata
+
+    common = [m for m in methods if all(m in row for row in rows.values())]
+    ranks = [rankdata([row[m] for m in common]) for row in rows.values()]
+    return dict(zip(common, np.mean(ranks, axis=0), strict=True))
+
+
+def main() -> None:
+    """Measure what is missing, and print the tables."""
+    warnings.simplefilter("ignore")
+    words = sys.argv[1:]
+    scorer = "refitted" if "refitted" in words else "same"
+    names = (*tasks.DRAWN, *tasks.NATURAL)
+    if "--tasks" in words:
+        names = tuple(words[words.index("--tasks") + 1].split(","))
+    results = {name: measured(name, scorer) for name in names}
+    print(harness.machine("quapy", "mlquantify"), end="\n")
+    print("\n".join(tables(results)))
+
+
+if __name__ == "__main__":
+    main()
