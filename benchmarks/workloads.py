@@ -66,6 +66,16 @@ class Model:
         self.rotation = np.linalg.qr(rng.normal(size=(FEATURES, FEATURES)))[0]
         self.spread = np.sqrt(0.4 + 1.6 * np.exp(-np.arange(FEATURES) / 60))
 
+    def densities(self, X: np.ndarray) -> np.ndarray:
+        """Density of every class at the items, up to a factor an item."""
+        whiten = self.rotation / self.spread
+        points = X.astype(float) @ whiten
+        k, n, d = self.signal.shape
+        centres = (self.signal.reshape(k * n, d) @ self.directions.T) @ whiten
+        power = points @ centres.T - 0.5 * (centres**2).sum(axis=1) + np.log(self.weights.ravel())
+        power -= power.max(axis=1, keepdims=True)
+        return np.exp(power).reshape(len(X), k, n).sum(axis=2)
+
     def draw(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw features for items of the given classes."""
         ladder = self.weights.cumsum(axis=1)[y]
@@ -92,6 +102,22 @@ def make(task: str) -> dict[str, np.ndarray]:
     CACHE.mkdir(exist_ok=True)
     np.savez(path, **data)
     return data
+
+
+def densities(task: str) -> np.ndarray:
+    """True class densities of the pool's items, which are drawn again for it."""
+    path = CACHE / f"{task}-densities.npy"
+    if not path.exists():
+        spec = SPECS[task]
+        rng = np.random.default_rng(spec.seed)
+        share, model = natural_prevalence(spec, rng), Model(spec, rng)
+        for n in (spec.n_train, spec.n_pool):
+            y = rng.choice(spec.n_classes, n, p=share)
+            X = model.draw(y, rng)
+        if not np.array_equal(y, make(task)["y_pool"]):
+            raise RuntimeError("the pool could not be drawn again: remove the cache.")
+        np.save(path, model.densities(X))
+    return np.load(path)
 
 
 def scores(task: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, Bags]:

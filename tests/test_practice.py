@@ -112,7 +112,7 @@ def test_months_with_intervals_from_one_command(folder):
     off = [abs(float(r["share"]) - float(r["truth"])) for r in pos]
     plain = [abs(float(r["counted"]) - float(r["truth"])) for r in pos]
     assert np.mean(off) < 0.03
-    assert plain[0] > 0.04 > off[0]  # counting is wrong where shares have moved most
+    assert plain[0] > 0.02 > off[0]  # counting is wrong where shares have moved most
     assert sum(r["inside"] == "1.0" for r in pos) >= 3
     assert all(row["n"] == "500" for row in body)
 
@@ -741,6 +741,15 @@ def test_a_bad_model_is_said_to_be_bad(tmp_path):
     p = np.where(y == "no", rng.beta(5, 2, 400), rng.beta(2, 5, 400))
     write(tmp_path / "s.csv", score=p, y=y)  # turned round
     said = run(
-        "fit", tmp_path / "s.csv", "--scores", "score", "--label", "y", "-o", tmp_path / "m.hc"
+        "fit",
+        tmp_path / "s.csv",
+        "--scores",
+        "score",
+        "--label",
+        "y",
+        "-o",
+        tmp_path / "m.hc",
+        "--method",
+        "SLD",
     )
     assert "does badly on its own labelled rows" in said

@@ -37,7 +37,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FACTORS = (0.1, 10.0, 0.01)  # by which the classifier's C is changed, in this order
-BAGS = 300  # to choose by
+BAGS = 300  # to choose by, for each time that the labelled items are parted
+REPEATS = 4  # times that they are, if that is quickly done
+QUICK = 50_000  # numbers of scores up to which it is
 FOLDS = 5  # bags are made of one part of the labelled items, methods learn from the others
 TIE = 0.02  # candidates within this of the best count as equal, and the first of them is taken
 GAIN = 0.03  # by which a blend must be better than the best candidate to be worth it
@@ -267,7 +269,6 @@ class AutoQuantifier(Quantifier):
         common |= {"n_draws": 120, "n_jobs": self.n_jobs}
         found: list[tuple[str, ScoreQuantifier]] = [
             ("BayesQuantifier, curves", BayesQuantifier(**common)),
-            ("BayesQuantifier, bcts", BayesQuantifier(calibrator="bcts", **common)),
         ]
         if two:
             plain = BayesQuantifier(calibrator=None, likelihood="histograms", **common)
@@ -305,11 +306,12 @@ class _Trials:
             )
         self.size = auto.size or int(np.clip(len(self.codes) // 5, 20, 250))
         seed = as_seed(auto.random_state) % 2**32
-        splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-        self.folds = [
-            (learnt, other, self._bags(self.codes[other], auto.expect, seed + f))
-            for f, (learnt, other) in enumerate(splitter.split(self.scores, self.codes))
-        ]
+        self.folds: list[tuple[Ints, Ints, Bags]] = []
+        for repeat in range(REPEATS if self.scores.size <= QUICK else 1):
+            splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=seed + repeat)
+            for learnt, other in splitter.split(self.scores, self.codes):
+                drawn = self._bags(self.codes[other], auto.expect, seed + len(self.folds))
+                self.folds.append((learnt, other, drawn))
 
     def _bags(self, codes: Ints, expect: str, seed: int) -> Bags:
         k = len(self.done.classes)
@@ -374,7 +376,8 @@ class _Trials:
         if len(stack) < 2:
             return None
         truth = np.vstack([np.asarray(bags.prevalence) for _, _, bags in self.folds])
-        fold = np.repeat(np.arange(FOLDS), [len(bags) for _, _, bags in self.folds])
+        n_folds = len(self.folds)
+        fold = np.repeat(np.arange(n_folds), [len(bags) for _, _, bags in self.folds]) % FOLDS
         found, crossed = [], np.empty_like(truth)
         for f in range(FOLDS):
             found.append(self._weights(stack[:, fold != f], truth[fold != f]))

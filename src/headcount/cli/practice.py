@@ -54,9 +54,21 @@ def fit(
     scores: Annotated[
         str | None, typer.Option(help="Columns with a classifier's scores: p_no,p_yes.")
     ] = None,
-    method: Annotated[str, typer.Option(help="Quantifier, such as SLD or PACC.")] = "SLD",
+    method: Annotated[
+        str, typer.Option(help="auto tries the likely winners; or a quantifier, such as SLD.")
+    ] = "auto",
+    measure: Annotated[
+        str, typer.Option(help="What auto is to be good at: ae, rae, se, kld or nmd.")
+    ] = "ae",
+    expect: Annotated[
+        str, typer.Option(help="learn, any shift, mild shift or no shift, of class shares.")
+    ] = "learn",
+    budget: Annotated[float, typer.Option(help="Seconds after which auto tries no more.")] = 120,
     calibrator: Annotated[
-        str | None, typer.Option(help="bcts, platt, isotonic, temperature, vs, nbvs or none.")
+        str | None,
+        typer.Option(
+            help="With a method: curves, bcts, platt, isotonic, temperature, vs, nbvs or none."
+        ),
     ] = None,
     vectorizer: Annotated[
         str, typer.Option(help="tfidf, words, glove, learnt, minilm, a file or a folder.")
@@ -85,7 +97,11 @@ def fit(
             Inputs(name, tuple(columns)),
             label,
             method=method,
+            measure=measure,
+            expect=expect,
+            budget=budget,
             calibrator=calibrator,
+            verbose=sys.stderr.isatty(),
             vectorizer=vectorizer,
             encoding=encoding,
             say=_note,
@@ -282,6 +298,8 @@ def _praise(model: Model) -> None:
     s = model.summary
     shares = ", ".join(f"{c} {p:.1%}" for c, p in s["shares"].items())
     typer.echo(f"Learnt from {s['rows']:,} rows: {shares}.")
+    if "was chosen" in s["method"]:
+        typer.echo(s["method"])
     q = s["quality"]
     if q is not None and (q["error"] > q["counting"] + 0.02 or q["coverage"] < 0.8):
         typer.echo(

@@ -23,6 +23,10 @@ class ELSA(ScoreQuantifier):
     solved again, until w settles; where it does not, PACC answers and a warning says so. Needs no
     calibration. Tian, Zhang and Zhao (2023).
 
+    With posteriors that are right, the weighted moments are f_k / sum_j s_j f_j with s = p / m +
+    p^2 / n, which attain the semiparametric bound of `headcount.limits`: no method that learns the
+    classes' densities from the labelled items alone does better, however many unlabelled there are.
+
     Parameters
     ----------
     classifier, calibrator, cv, n_jobs, random_state

@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
 from headcount import methods
+from headcount.auto import FOLDS, AutoQuantifier
 from headcount.classify.channels import Channels
 from headcount.classify.columns import ColumnEncoder, is_numeric
 from headcount.data.stream import Source, batches, names_of
@@ -33,12 +34,16 @@ def learn(
     inputs: Inputs,
     label: str,
     *,
-    method: str = "SLD",
+    method: str = "auto",
     calibrator: str | None = None,
+    measure: str = "ae",
+    expect: str = "learn",
+    budget: float = 120.0,
     vectorizer: str = "tfidf",
     encoding: str = "utf8",
     say: Say = lambda _: None,
     progress: Callable[[int], None] | None = None,
+    verbose: bool = False,
 ) -> Model:
     """Fit a model to labelled tables.
 
@@ -48,32 +53,50 @@ def learn(
     inputs : columns to look at
     label : column of labels
     method : name of a quantifier that works on scores
+        'auto' lets bags of labelled rows decide.
     calibrator : optional
         By default 'bcts' for SLD and none for the others; 'none' for none.
+    measure, expect, budget
+        For 'auto', as in `AutoQuantifier`.
     vectorizer : how texts become vectors
     say : function that is told what was left out or decided
+    verbose : whether to show progress of the choice
     """
+    if method == "auto" and calibrator is not None:
+        raise InputError("the calibrator is chosen with the method: name a method to set it.")
     items, labels = _labelled(found, inputs, label, encoding, say, progress)
-    quantifier = _made(method, calibrator)
+    names, counts = np.unique(labels, return_counts=True)
+    if method == "auto" and counts.min() < 2 * FOLDS:
+        rare = str(names[counts.argmin()])
+        say(f"{rare!r} has fewer than {2 * FOLDS} rows, too few to compare methods: SLD is used.")
+        method = "SLD"
+    maker: Any = (
+        AutoQuantifier(measure=measure, expect=expect, budget=budget, n_jobs=-1, verbose=verbose)
+        if method == "auto"
+        else _made(method, calibrator)
+    )
     if inputs.kind == "scores":
-        inputs, order = _aligned(inputs, np.unique(labels), say)
-        quantifier.fit_scores(items[:, order], labels)
+        inputs, order = _aligned(inputs, names, say)
+        maker.fit_scores(items[:, order], labels)
     else:
         front = (
             make_vectorizer(vectorizer)
             if inputs.kind == "text"
             else ColumnEncoder(tuple(is_numeric(column) for column in items.T))
         )
-        quantifier.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
-        done = quantifier._run_pass(items, labels, True, keep_folds=True)
-        quantifier._fit_pass(done)
+        maker.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
+        if method == "auto":
+            maker.fit(items, labels)
+        else:
+            maker._fit_pass(maker._run_pass(items, labels, True, keep_folds=True))
+    quantifier = maker.best_quantifier_ if method == "auto" else maker
+    if inputs.kind != "scores":
         quantifier.channels_ = Channels(inputs.kind).fit(
             items, np.searchsorted(quantifier.classes_, labels)
         )
-    names, counts = np.unique(labels, return_counts=True)
     summary = {
         "rows": len(labels),
-        "method": method,
+        "method": maker.summary_ if method == "auto" else method,
         "shares": {str(c): round(n / len(labels), 6) for c, n in zip(names, counts, strict=True)},
     }
     model = Model(quantifier, inputs, label, summary)
