@@ -244,7 +244,6 @@ class BayesQuantifier(ScoreQuantifier):
         worlds = self.worlds_ * -(-len(views) // len(self.worlds_))
         each = -(-self.n_draws // len(worlds))
         seed = as_seed(self.random_state)
-        seeds = [streams(seed, f"world {w}", len(bags)) for w in range(len(worlds))]
         shape = each * len(worlds), len(self.classes_)
         step = max(1, HELD // (shape[0] * shape[1]))
         for at in range(0, len(bags), step):
@@ -255,7 +254,8 @@ class BayesQuantifier(ScoreQuantifier):
                 likelihood = self._likelihood(world, views[w % len(views)])
                 if w == 0:
                     starts = modes(likelihood, some, self.n_jobs)
-                numbers = seeds[w][at : at + step]
+                # The same for all bags: an answer must not depend on which others are asked for.
+                numbers = np.repeat(streams(seed, f"world {w}", 1), len(some))
                 part, own = sample(
                     likelihood, some, self.prior_, each, numbers, starts, self.n_jobs
                 )

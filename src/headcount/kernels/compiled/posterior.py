@@ -145,11 +145,15 @@ def exact_two(
                 mix[s, c] += mass[n] * parts[n, c] / total
         n, below = 0, mass[0]
         for t in range(n_draws):
-            while below < (t + 0.5) / n_draws * total and n < m:
+            target = (t + 0.5) / n_draws * total
+            while below < target and n < m:
                 n += 1
                 below += mass[n]
-            out[s, t, 1] = n / m
-            out[s, t, 0] = 1.0 - n / m
+            # Within a step of the staircase quantiles move on, so that they never jump.
+            step = n - 0.5 + min(max((target - below) / mass[n] + 1.0, 0.0), 1.0)
+            found = min(max(step, 0.0), 1.0 * m) / m
+            out[s, t, 1] = found
+            out[s, t, 0] = 1.0 - found
 
 
 @njit(cache=True, nogil=True, inline="always")
