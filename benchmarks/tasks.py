@@ -45,6 +45,7 @@ class Task:
     pool: np.ndarray
     y_pool: np.ndarray
     groups: np.ndarray | None = None
+    past: np.ndarray | None = None  # groups of the labelled items
 
     @property
     def shares(self) -> np.ndarray:
@@ -76,7 +77,7 @@ def load(name: str, split: int = 0, scorer: str = "same") -> Task:
         np.savez(path, **_scored(name, split))
     saved = dict(np.load(path))
     parts = [saved[part] for part in ("train", "y", scorer, "y_pool")]
-    return Task(name, *parts, saved.get("groups"))
+    return Task(name, *parts, saved.get("groups"), saved.get("past"))
 
 
 def _scored(name: str, split: int) -> dict[str, np.ndarray]:
@@ -95,6 +96,7 @@ def _scored(name: str, split: int) -> dict[str, np.ndarray]:
     out["y_pool"] = np.searchsorted(kept, y[other])
     if groups is not None:
         out["groups"] = groups[other].astype(str)
+        out["past"] = groups[learnt].astype(str)
     return out
 
 
