@@ -25,6 +25,7 @@ import workloads
 from headcount import PCC, SLD, AutoQuantifier, Bags, BayesQuantifier, DMy, DyS, measure
 
 SPLITS = {"T1A": 3, "reviews": 3, **dict.fromkeys(tasks.TABULAR, 5)}
+N_BAGS = {"emotions": 50, "domains": 60}  # a peer takes seconds for each of them
 EXPECT = {
     "Kraemer": "any shift",
     "mild": "mild shift",
@@ -125,7 +126,7 @@ def measured(name: str, scorer: str) -> dict[str, list[float]]:
         task = tasks.load(name, split, scorer)
         path = workloads.CACHE / f"contest-{scorer}-{name}-{split}.json"
         kept = json.loads(path.read_text()) if path.exists() else {}
-        drawn = dict(task.bags(150 if task.train.shape[1] == 2 else 100))
+        drawn = dict(task.bags(N_BAGS.get(name, 150 if task.train.shape[1] == 2 else 100)))
         for method, answer in contestants(task):
             for protocol, bags in drawn.items():
                 key = f"{method}|{protocol}"
