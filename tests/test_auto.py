@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-import headcount.auto
+import headcount.trials
 from headcount import (
     PCC,
     SLD,
@@ -145,7 +145,7 @@ def test_a_file_gives_the_same_answers(tmp_path):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_it_is_a_quantifier(monkeypatch, n_classes):
-    monkeypatch.setattr(headcount.auto, "FOLDS", 2)
-    monkeypatch.setattr(headcount.auto, "REPEATS", 1)
+    monkeypatch.setattr(headcount.trials, "FOLDS", 2)
+    monkeypatch.setattr(headcount.trials, "REPEATS", 1)
     few(monkeypatch, bayes=BayesQuantifier(n_worlds=2, n_draws=40))
     check_quantifier(AutoQuantifier(LogisticRegression(), budget=0), n_classes=n_classes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -25,22 +23,17 @@ from headcount.exceptions import InputError, choose
 from headcount.frame import Frame
 from headcount.intervals import Interval, Request
 from headcount.kernels.random import as_seed
-from headcount.kernels.simplex import project
 from headcount.measures import Measure, measure
 from headcount.methods import ELSA, PACC, PCC, SLD, BayesQuantifier, Blend, DMy, DyS, KDEyML
 from headcount.methods.base import Quantifier, ScoreQuantifier
 from headcount.posteriors import EXPECTATIONS, MEASURES
 from headcount.progress import track
-from headcount.protocols import DirichletPrevalence, NaturalPrevalence, UniformPrevalence
+from headcount.trials import Trial, Trials
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FACTORS = (0.1, 10.0, 0.01)  # by which the classifier's C is changed, in this order
-BAGS = 300  # to choose by, for each time that the labelled items are parted
-REPEATS = 4  # times that they are, if that is quickly done
-QUICK = 50_000  # numbers of scores up to which it is
-FOLDS = 5  # bags are made of one part of the labelled items, methods learn from the others
 TIE = 0.02  # candidates within this of the best count as equal, and the first of them is taken
 GAIN = 0.03  # by which a blend must be better than the best candidate to be worth it
 LEFT = 0.5  # share of the budget after which no more classifiers are tried
@@ -164,26 +157,25 @@ class AutoQuantifier(Quantifier):
         array = check.labels(y)
         check.same_length(_num_samples(X), array)
         settings = list(self._settings(X))
-        errors: list[float] = []
-        passes: list[ScorePass] = []
-        words: list[str] = []
+        passes: list[tuple[str, float, ScorePass]] = []
         for name, classifier in track(settings, "classifiers", len(settings), self.verbose):
             taken = time.monotonic() - began
             if passes and taken * (1 + 1 / len(passes)) > LEFT * self.budget:
                 break
-            passes.append(self._run_pass(classifier, X, array))
-            words.append(name)
+            done = self._run_pass(classifier, X, array)
+            error = 0.0
             if len(settings) > 1:
-                trial = _Trials(passes[-1], self)
-                errors.append(trial.error(SLD(calibrator="bcts")))
-        if len(passes) == 1:
-            return passes[0], words[0]
-        best = int(np.argmin(errors))
-        others = ", ".join(
-            f"{w} {e:.4g}" for i, (w, e) in enumerate(zip(words, errors, strict=True)) if i != best
-        )
-        told = f"{words[best]} (SLD's error {errors[best]:.4g}; {others})"
-        return passes[best], told
+                error = self._trials(done).run("SLD", SLD(calibrator="bcts")).error
+            passes.append((name, error, done))
+        name, error, done = min(passes, key=lambda p: p[1])
+        if len(passes) > 1:
+            others = ", ".join(f"{n} {e:.4g}" for n, e, _ in passes if n != name)
+            name += f" (SLD's error {error:.4g}; {others})"
+        return done, name
+
+    def _trials(self, done: ScorePass) -> Trials:
+        seed = as_seed(self.random_state)
+        return Trials(done, self.measure, self.expect, self.size, seed)
 
     def _run_pass(self, classifier: Any, X: Any, y: NDArray[Any]) -> ScorePass:
         return cross_fit(
@@ -215,39 +207,29 @@ class AutoQuantifier(Quantifier):
 
     def _settle(self, done: ScorePass, words: str, began: float) -> Self:
         """Try the candidates on held-out scores, and let the best learn from all of them."""
-        trials = _Trials(done, self)
-        names: list[str] = []
-        candidates: list[ScoreQuantifier] = []
-        errors: list[float] = []
-        answers: list[Floats | None] = []
-        reasons: list[str] = []
-        several = self._candidates(done)
-        for name, q in track(several, "methods", len(several), self.verbose):
-            if errors and time.monotonic() - began > self.budget:
+        trials = self._trials(done)
+        tried: list[Trial] = []
+        candidates = self._candidates(done)
+        for name, q in track(candidates, "methods", len(candidates), self.verbose):
+            if tried and time.monotonic() - began > self.budget:
                 break
-            value, found, reason = trials.tried(q)
-            names.append(name)
-            candidates.append(q)
-            errors.append(value)
-            answers.append(found)
-            reasons.append(reason)
-        usable = np.where(np.isfinite(errors), errors, np.inf)
-        if not np.isfinite(usable).any():
-            raise InputError(f"every candidate failed; the first: {reasons[0]}")
-        best = int(np.flatnonzero(usable <= usable.min() * (1 + TIE))[0])
-        chosen, error, name = candidates[best], usable[best], names[best]
-        blend = trials.blended(usable, answers)
-        if blend is not None and blend[1] < (1 - GAIN) * usable.min():
-            parts, error = blend
-            chosen = Blend([candidates[i] for i in parts], list(parts.values()))
-            name = " + ".join(f"{w:.2f} {names[i]}" for i, w in parts.items())
-            names.append(name)
-            errors.append(error)
-            reasons.append("")
-        self.results_ = Frame({"method": names, str(trials.measure): errors, "failure": reasons})
-        self.best_quantifier_ = self._final(chosen)._fit_pass(done)
+            tried.append(trials.run(name, q))
+        least = min(t.error for t in tried)
+        if not np.isfinite(least):
+            raise InputError(f"every candidate failed; the first: {tried[0].reason}")
+        chosen = next(t for t in tried if t.error <= least * (1 + TIE))
+        blend = trials.blended(tried)
+        if blend is not None and blend[1] < (1 - GAIN) * least:
+            chosen = _as_blend(*blend)
+            tried.append(chosen)
+        columns: dict[str, Any] = {
+            "method": [t.name for t in tried],
+            str(trials.measure): [t.error for t in tried],
+        }
+        self.results_ = Frame({**columns, "failure": [t.reason for t in tried]})
+        self.best_quantifier_ = self._final(chosen.quantifier)._fit_pass(done)
         self.classes_ = self.best_quantifier_.classes_
-        self.summary_ = _in_words(name, error, names, errors, trials, words, self.expect)
+        self.summary_ = _in_words(chosen, tried, trials, words, self.expect)
         return self
 
     def _final(self, chosen: ScoreQuantifier) -> ScoreQuantifier:
@@ -291,143 +273,24 @@ class AutoQuantifier(Quantifier):
         return tags
 
 
-class _Trials:
-    """Bags of held-out items, and methods that learn from the others."""
-
-    def __init__(self, done: ScorePass, auto: AutoQuantifier):
-        assert done.scores is not None and done.codes is not None
-        self.done, self.scores, self.codes = done, done.scores, done.codes
-        self.measure = measure(auto.measure)
-        k = len(done.classes)
-        if np.bincount(self.codes, minlength=k).min() < 2 * FOLDS:
-            raise InputError(
-                f"AutoQuantifier needs at least {2 * FOLDS} labelled items of every class to "
-                "compare methods on; use BayesQuantifier or SLD."
-            )
-        self.size = auto.size or int(np.clip(len(self.codes) // 5, 20, 250))
-        seed = as_seed(auto.random_state) % 2**32
-        self.folds: list[tuple[Ints, Ints, Bags]] = []
-        for repeat in range(REPEATS if self.scores.size <= QUICK else 1):
-            splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=seed + repeat)
-            for learnt, other in splitter.split(self.scores, self.codes):
-                drawn = self._bags(self.codes[other], auto.expect, seed + len(self.folds))
-                self.folds.append((learnt, other, drawn))
-
-    def _bags(self, codes: Ints, expect: str, seed: int) -> Bags:
-        k = len(self.done.classes)
-        wanted = [expect] if expect != "learn" else ["any shift", "mild shift", "no shift"]
-        n = BAGS // FOLDS // len(wanted)
-        common: Any = {"n_bags": n, "size": self.size, "random_state": seed}
-        centre = tuple(self.done.frequency)
-        protocols: dict[str, Any] = {
-            "any shift": UniformPrevalence(**common),
-            "mild shift": DirichletPrevalence(concentration=30.0, centre=centre, **common),
-            "no shift": NaturalPrevalence(**common),
-        }
-        drawn = [protocols[name].draw(codes, classes=np.arange(k)) for name in wanted]
-        lists = [items for part in drawn for items in part]
-        return Bags.from_lists(lists, len(codes)).with_truth(codes, classes=np.arange(k))
-
-    @property
-    def n_bags(self) -> int:
-        """Number of bags in all."""
-        return sum(len(bags) for _, _, bags in self.folds)
-
-    def tried(self, q: ScoreQuantifier) -> tuple[float, Floats | None, str]:
-        """Mean error of a method, its answers, and why there are none."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                answers = np.vstack([self._answers(q, *fold) for fold in self.folds])
-            return float(self.errors(answers).mean()), answers, ""
-        except Exception as error:  # one bad candidate must not end the search
-            return float("nan"), None, f"{type(error).__name__}: {error}"
-
-    def error(self, q: ScoreQuantifier) -> float:
-        """Mean error of a method; infinite if it fails."""
-        value = self.tried(q)[0]
-        return value if np.isfinite(value) else float("inf")
-
-    def _answers(self, q: ScoreQuantifier, learnt: Ints, other: Ints, bags: Bags) -> Floats:
-        codes = self.codes[learnt]
-        frequency = np.bincount(codes, minlength=len(self.done.classes)) / len(codes)
-        part = ScorePass(
-            self.done.classes, frequency, None, self.scores[learnt], codes, self.done.kind
-        )
-        fitted: ScoreQuantifier = clone(q)._fit_pass(part)
-        return fitted._estimate(self.scores[other], bags)
-
-    def errors(self, answers: Floats) -> Floats:
-        """Error on every bag."""
-        truth = np.vstack([np.asarray(bags.prevalence) for _, _, bags in self.folds])
-        sizes = np.full(len(truth), self.size)
-        return np.asarray(self.measure(truth, answers, sizes=sizes))
-
-    def blended(
-        self, errors: Floats, answers: list[Floats | None]
-    ) -> tuple[dict[int, float], float] | None:
-        """Weights of the best candidates whose mean errs least, and its error.
-
-        The weights for the bags of a fold come from the others, so that the error of the blend can
-        be compared with that of a single candidate.
-        """
-        order = [int(i) for i in np.argsort(errors)[:4] if np.isfinite(errors[i])]
-        stack = np.array([a for i in order if (a := answers[i]) is not None])
-        if len(stack) < 2:
-            return None
-        truth = np.vstack([np.asarray(bags.prevalence) for _, _, bags in self.folds])
-        n_folds = len(self.folds)
-        fold = np.repeat(np.arange(n_folds), [len(bags) for _, _, bags in self.folds]) % FOLDS
-        found, crossed = [], np.empty_like(truth)
-        for f in range(FOLDS):
-            found.append(self._weights(stack[:, fold != f], truth[fold != f]))
-            crossed[fold == f] = np.tensordot(found[-1], stack[:, fold == f], axes=1)
-        weights = np.mean(found, axis=0)
-        weights[weights < 0.05] = 0.0
-        weights /= weights.sum()
-        parts = {i: float(w) for i, w in zip(order, weights, strict=True) if w > 0}
-        return (parts, float(self.errors(crossed).mean())) if len(parts) > 1 else None
-
-    def _weights(self, stack: Floats, truth: Floats) -> Floats:
-        """Weights by projected subgradient descent on the mean error, from equal ones."""
-        weights = np.full(len(stack), 1 / len(stack))
-        best, least = weights, np.inf
-        sizes = np.full(len(truth), self.size)
-
-        def error(weights: Floats) -> float:
-            return float(np.mean(self.measure(truth, np.tensordot(weights, stack, 1), sizes=sizes)))
-
-        for step in range(1, 61):
-            value = error(weights)
-            if value < least:
-                best, least = weights, value
-            slope = np.array([error(0.99 * weights + 0.01 * way) for way in np.eye(len(stack))])
-            slope -= slope.mean()
-            length = np.linalg.norm(slope)
-            if length < 1e-12:
-                break
-            weights = project((weights - 0.2 / np.sqrt(step) * slope / length)[None])[0]
-        return best
+def _as_blend(parts: list[tuple[Trial, float]], error: float) -> Trial:
+    blend = Blend([t.quantifier for t, _ in parts], [w for _, w in parts])
+    return Trial(" + ".join(f"{w:.2f} {t.name}" for t, w in parts), blend, error)
 
 
-def _in_words(
-    name: str,
-    error: float,
-    names: list[str],
-    errors: list[float],
-    trials: _Trials,
-    words: str,
-    expect: str,
-) -> str:
+def _in_words(chosen: Trial, several: list[Trial], trials: Trials, words: str, expect: str) -> str:
     """What was chosen, and how it compares."""
-    others = sorted((e, n) for n, e in zip(names, errors, strict=True) if n != name and e == e)
-    beaten = ", ".join(f"{n} {e:.4g} ({e / max(error, 1e-12) - 1:+.0%})" for e, n in others[:3])
     text = (
-        f"{name} was chosen: mean {trials.measure} {error:.4g} on {trials.n_bags} bags of "
-        f"{trials.size} held-out items ({expect})."
+        f"{chosen.name} was chosen: mean {trials.measure} {chosen.error:.4g} on "
+        f"{len(trials.truth)} bags of {trials.size} held-out items ({expect})."
     )
+    others = [t for t in several if t is not chosen and t.answers is not None]
+    beaten = [
+        f"{t.name} {t.error:.4g} ({t.error / max(chosen.error, 1e-12) - 1:+.0%})"
+        for t in sorted(others, key=lambda t: t.error)[:3]
+    ]
     if beaten:
-        text += f" Next: {beaten}."
+        text += f" Next: {', '.join(beaten)}."
     if words:
         text += f" Classifier: {words}."
     return text

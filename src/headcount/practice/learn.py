@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
 from headcount import methods
-from headcount.auto import FOLDS, AutoQuantifier
+from headcount.auto import AutoQuantifier
 from headcount.classify.channels import Channels
 from headcount.classify.columns import ColumnEncoder, is_numeric
 from headcount.data.stream import Source, batches, names_of
@@ -23,6 +23,7 @@ from headcount.methods.base import ScoreQuantifier
 from headcount.practice.model import Inputs, Model
 from headcount.protocols import UniformPrevalence
 from headcount.text.names import make_vectorizer
+from headcount.trials import FOLDS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
