@@ -1,10 +1,14 @@
 """The automatic choice."""
 
+import time
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 import headcount.trials
 from headcount import (
@@ -149,3 +153,45 @@ def test_it_is_a_quantifier(monkeypatch, n_classes):
     monkeypatch.setattr(headcount.trials, "REPEATS", 1)
     few(monkeypatch, bayes=BayesQuantifier(n_worlds=2, n_draws=40))
     check_quantifier(AutoQuantifier(LogisticRegression(), budget=0), n_classes=n_classes)
+
+
+def test_columns_are_told_by_their_names(monkeypatch):
+    X, y = items(600, 3, gap=4.0)
+    few(monkeypatch, bayes=BayesQuantifier(n_worlds=2, n_draws=40))
+    p = LogisticRegression().fit(X, y).predict_proba(X)
+    frame = pd.DataFrame(p, columns=["a", "b", "c"])[["b", "a", "c"]]
+    auto = AutoQuantifier().fit_scores(frame, y)
+    assert auto.predict_scores(frame[y == "b"])[1] > 0.9
+    with pytest.raises(InputError, match="columns"):
+        auto.predict_scores(frame.rename(columns={"a": "z"}))
+
+
+def test_decision_values_do():
+    X, y = items(400)
+    p = LogisticRegression().fit(X, y).decision_function(X)
+    auto = AutoQuantifier().fit_scores(p, y)
+    assert abs(auto.predict_scores(p)[1] - (y == "b").mean()) < 0.05
+    assert AutoQuantifier(LinearSVC(), budget=0).fit(X, y).predict(X).shape == (2,)
+
+
+def test_a_candidate_that_takes_too_long_is_given_up(monkeypatch):
+    class Slow(SLD):
+        """Takes its time."""
+
+        def _aggregate(self, scores, bags):
+            time.sleep(0.3)
+            return super()._aggregate(scores, bags)
+
+    X, y = items(300)
+    few(monkeypatch, quick=SLD(), slow=Slow())
+    auto = AutoQuantifier(RandomForestClassifier(5, random_state=0), budget=3).fit(X, y)
+    assert "out of time" in auto.results_["failure"][1]
+    assert auto.summary_.startswith("quick")
+
+
+def test_odd_settings_are_refused_or_served():
+    X, y = items(200)
+    AutoQuantifier(random_state=2**32 - 1, budget=0).fit(X, y)
+    for classifier in ("lr", LogisticRegression):
+        with pytest.raises(InputError, match="classifier"):
+            AutoQuantifier(classifier).fit(X, y)

@@ -5,9 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.special import gammaln
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from headcount import PCC, SLD, Bags, BayesQuantifier, Blend, InputError, UniformPrevalence, measure
+from headcount.intervals import Request
 from headcount.models import load, save
 from headcount.posteriors import (
     EXACT,
@@ -76,10 +78,10 @@ def test_two_classes_equal_a_fine_grid(prior):
     shares = np.arange(61) / 60
     mean = exact @ shares
     sd = np.sqrt(exact @ (shares - mean) ** 2)
-    bag, starts = Bags.single(60), modes(likelihood, Bags.single(60))
+    bag, starts = Bags.single(60), modes(likelihood, Bags.single(60), prior)
     seeds = np.array([7], dtype=np.uint64)
     sums, _ = sample(likelihood, bag, prior, 4000, seeds, starts)
-    chain, _ = _gibbs(likelihood, bag, prior, seeds, starts, 200_000, None)
+    chain, _ = _gibbs(likelihood, bag, prior, seeds, starts.copy(), 200_000, 30, None)
     for draws, tolerance in ((sums, 5e-4), (chain, 2e-3)):
         found = draws[0, :, 1].astype(float)
         assert abs(found.mean() - mean) < tolerance
@@ -113,7 +115,7 @@ def test_components_of_the_prior_are_told_alike_by_sums_and_by_sampling():
     prior = prior_around("learn", np.array([0.7, 0.3]))
     bag, starts, seeds = Bags.single(200), np.full((1, 2), 0.5), np.array([1], dtype=np.uint64)
     _, exact = sample(likelihood, bag, prior, 100, seeds, starts)
-    _, sampled = _gibbs(likelihood, bag, prior, seeds, starts, 50_000, None)
+    _, sampled = _gibbs(likelihood, bag, prior, seeds, starts, 50_000, 30, None)
     np.testing.assert_allclose(exact, sampled, atol=0.02)
     sure = told(np.array([[0.7, 0.3], [0.1, 0.9]]), np.array([1000, 1000]), prior)
     assert sure[0, -2:].sum() > 0.5 > 1e-6 > sure[1, -2:].sum()
@@ -129,9 +131,9 @@ def test_the_normal_form_agrees_with_sampling(k):
     likelihood /= likelihood.max(axis=1, keepdims=True)
     prior = prior_around("learn", np.full(k, 1 / k))
     bag = Bags.single(4000)
-    starts = modes(likelihood, bag)
+    starts = modes(likelihood, bag, prior)
     chain, mix = _gibbs(
-        likelihood, bag, prior, np.array([5], dtype=np.uint64), starts, 20_000, None
+        likelihood, bag, prior, np.array([5], dtype=np.uint64), starts.copy(), 20_000, 30, None
     )
     normal, evidence = _normal(likelihood, bag, starts[0], prior, 20_000, rng)
     np.testing.assert_allclose(normal.mean(axis=0), chain[0].mean(axis=0), atol=1e-3)
@@ -294,6 +296,7 @@ def test_histograms_are_for_two_classes():
         ({"expect": "some"}, "expect"),
         ({"expect": {10: -1}}, "positive weights"),
         ({"expect": {}}, "positive weights"),
+        ({"expect": {float("inf"): 1}}, "positive weights"),
         ({"likelihood": "guess"}, "likelihood"),
         ({"n_draws": 5}, "n_draws"),
         ({"n_worlds": -1}, "n_worlds"),
@@ -325,11 +328,13 @@ def test_a_blend_is_the_weighted_mean():
     both = Blend(parts, [3, 1]).fit_scores(scores, y)
     expected = 0.75 * alone[0] + 0.25 * alone[1]
     np.testing.assert_allclose(both.predict_scores(scores[:99]), expected)
-    for weights in ([1], [-1, 2], [0, 0]):
+    for weights in ([1], [-1, 2], [0, 0], ["a", "b"], [np.inf, 1]):
         with pytest.raises(InputError, match="weights"):
             Blend(parts, weights).fit_scores(scores, y)
     with pytest.raises(InputError, match="quantifiers"):
         Blend(["SLD"]).fit_scores(scores, y)
+    decisions = np.log(scores[:, 1] / scores[:, 0])
+    assert Blend().fit_scores(decisions, y).predict_scores(decisions).shape == (2,)
 
 
 def test_exact_sums_stay_in_range_at_their_largest():
@@ -338,7 +343,54 @@ def test_exact_sums_stay_in_range_at_their_largest():
     bag = Bags.single(EXACT)
     prior = prior_around("no shift", np.array([0.2, 0.8]))
     draws, _ = sample(
-        likelihood, bag, prior, 200, np.zeros(1, dtype=np.uint64), modes(likelihood, bag)
+        likelihood, bag, prior, 200, np.zeros(1, dtype=np.uint64), modes(likelihood, bag, prior)
     )
     assert np.isfinite(draws).all()
     assert abs(draws[0, :, 1].mean() - y.mean()) < 0.01
+
+
+def test_a_prior_far_from_the_scores_still_counts():
+    for m in (50, 400, 2000):
+        likelihood = np.tile([1 / 3, 1.0], (m, 1))
+        prior = prior_around({1e4: 1}, np.array([0.99, 0.01]))
+        bag = Bags.single(m)
+        starts = modes(likelihood, bag, prior)
+        exact, _ = sample(likelihood, bag, prior, 500, np.zeros(1, dtype=np.uint64), starts)
+        grid = np.linspace(1e-5, 0.2, 20_000)
+        logs = m * np.log((1 - grid) / 3 + grid) + 9899 * np.log1p(-grid) + 99 * np.log(grid)
+        mass = np.exp(logs - logs.max())
+        owner = grid / (grid + (1 - grid) / 3)
+        assert exact[0, :, 1].mean() == pytest.approx((mass * owner).sum() / mass.sum(), rel=0.02)
+
+
+def test_learning_shift_from_what_cannot_be_is_refused():
+    X, y = scored(np.random.default_rng(18), n=200)
+    with pytest.raises(NotFittedError):
+        BayesQuantifier().learn_shift(X, Bags.single(200))
+    bayes = BayesQuantifier(n_worlds=2).fit(X, y)
+    with pytest.raises(InputError, match="Bags"):
+        bayes.learn_shift(X, [[0, 1]])
+    with pytest.raises(InputError, match="3 classes"):
+        bayes.learn_shift(X, Bags.single(200).with_truth(np.arange(200) % 3))
+
+
+def test_items_that_stand_for_many_leave_the_prior_its_weight():
+    rng = np.random.default_rng(19)
+    y, likelihood = two_gaussians(4000, 0.2, rng)
+    posterior = likelihood * [0.8, 0.2]
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    bayes = BayesQuantifier(expect="no shift", n_worlds=0).fit_scores(posterior, y)
+    pool = np.concatenate([posterior[y == 1][:400], posterior[y == 0][:400]])
+    every = Bags.from_lists([np.tile(np.arange(800), 5)], 800)
+    some = Bags.from_lists([np.arange(800)], 800)
+    whole = bayes._counted(pool, every, every.sizes, Request()).prevalence
+    part = bayes._counted(pool, some, every.sizes, Request()).prevalence
+    np.testing.assert_allclose(part, whole, atol=0.02)
+
+
+def test_a_generator_is_asked_once():
+    X, y = scored(np.random.default_rng(20), n=300, k=3)
+    scores = LogisticRegression().fit(X, y).predict_proba(X)
+    bayes = BayesQuantifier(random_state=np.random.default_rng(0), n_worlds=2)
+    bayes.fit_scores(scores, y)
+    np.testing.assert_array_equal(bayes.predict_scores(scores), bayes.predict_scores(scores))

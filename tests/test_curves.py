@@ -94,16 +94,30 @@ def test_one_step_is_close_to_fitting_anew():
     assert spread[0] == pytest.approx(spread[1], rel=0.25)
 
 
-def test_more_items_than_fit_are_thinned(monkeypatch):
+def test_more_items_than_fit_are_thinned_class_by_class(monkeypatch):
+    rng = np.random.default_rng(5)
+    codes = np.arange(4000) % 2  # in turn: every second item would be of one class
+    logits = np.column_stack([np.zeros(4000), rng.normal(size=4000) + 2 * codes])
+    whole = CurveCalibrator(strength=100).fit(logits, codes).transform(logits)
     monkeypatch.setattr("headcount.classify.curves.CELLS", 20_000)
-    logits, codes = bent(4000, 2)
-    p = CurveCalibrator().fit(logits, codes).transform(logits)
-    assert p.shape == (4000, 2)
+    part = CurveCalibrator(strength=100).fit(logits, codes).transform(logits)
+    assert np.abs(whole - part).mean() < 0.05
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("size", [1e-8, 1e3, 1e5, 1e9])
+def test_decision_values_of_any_size_do(k, size):
+    logits, codes = bent(1000, k)
+    usual = CurveCalibrator(strength=10).fit(7 * logits, codes).transform(7 * logits)
+    other = CurveCalibrator(strength=10).fit(size * logits, codes).transform(size * logits)
+    assert np.abs(usual - other).mean() < 0.05
 
 
 def test_impossible_settings_are_refused():
     logits, codes = bent(50, 2)
     with pytest.raises(InputError, match="strength"):
         CurveCalibrator(strength=0).fit(logits, codes)
+    with pytest.raises(InputError, match="strength"):
+        CurveCalibrator(strength=np.nan).fit(logits, codes)
     with pytest.raises(InputError, match="n_knots"):
         CurveCalibrator(n_knots=-1).fit(logits, codes)

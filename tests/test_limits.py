@@ -144,5 +144,25 @@ def test_bad_input_is_refused():
         limits.bayes_risk(posterior, Bags.single(1000))
     with pytest.raises(InputError, match="pool"):
         limits.bayes_risk(posterior[:10], Bags.single(1000).with_truth(y))
+    with pytest.raises(InputError, match="n_draws"):
+        limits.bayes_risk(posterior, Bags.single(1000).with_truth(y), n_draws=0)
+    with pytest.raises(InputError, match="centre"):
+        limits.bayes_risk(posterior, Bags.single(1000).with_truth(y), centre=[0.5, 0.3, 0.2])
+    with pytest.raises(InputError, match="numbers"):
+        limits.likelihood_ratios("high")
+    with pytest.raises(InputError, match="prior"):
+        limits.likelihood_ratios(posterior, [0.5, 0.3, 0.2])
     with pytest.raises(InputError, match="zero"):
         limits.likelihood_ratios([[0.9, 0.1], [0.5, 0.5]], [1.0, 0.0])
+
+
+def test_classes_that_cannot_be_told_apart_have_no_limit():
+    assert np.isinf(limits.attainable(np.ones((50, 2)), [0.5, 0.5], 100)).all()
+    assert np.isinf(np.diag(limits.covariance(np.ones((50, 3)), [0.4, 0.3, 0.3], 100))).all()
+
+
+@pytest.mark.parametrize("sizes", [0, [10, 10, 10], "many"])
+def test_sizes_that_cannot_be_are_refused(sizes):
+    _, _, _, ratios = world("two", 1000)
+    with pytest.raises(InputError, match="sizes"):
+        limits.attainable(ratios, [[0.5, 0.5], [0.1, 0.9]], sizes)

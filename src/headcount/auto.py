@@ -24,7 +24,7 @@ from headcount.frame import Frame
 from headcount.intervals import Interval, Request
 from headcount.kernels.random import as_seed
 from headcount.measures import Measure, measure
-from headcount.methods import ELSA, PACC, PCC, SLD, BayesQuantifier, Blend, DMy, DyS, KDEyML
+from headcount.methods import ELSA, PACC, SLD, BayesQuantifier, Blend, DMy, DyS, KDEyML
 from headcount.methods.base import Quantifier, ScoreQuantifier
 from headcount.posteriors import EXPECTATIONS, MEASURES
 from headcount.progress import track
@@ -120,7 +120,10 @@ class AutoQuantifier(Quantifier):
         """Choose the method for scores that come from elsewhere, as `ScoreQuantifier` does."""
         began = time.monotonic()
         self._check_params()
-        return self._settle(score_pass(scores, y, classes, decisions=False), "", began)
+        done = score_pass(scores, y, classes, decisions=True)
+        self._settle(done, "", began)
+        self.best_quantifier_.score_names_ = check.score_names(scores)
+        return self
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
         """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
@@ -195,6 +198,11 @@ class AutoQuantifier(Quantifier):
             base = LogisticRegression(max_iter=1000)
             if not sparse.issparse(X):
                 base = make_pipeline(StandardScaler(), base)
+        if isinstance(base, type) or not hasattr(base, "get_params"):
+            raise InputError(
+                f"classifier must be a scikit-learn classifier, such as LogisticRegression(), got "
+                f"{base!r}."
+            )
         strengths = [name for name in base.get_params() if name.split("__")[-1] == "C"]
         if len(strengths) != 1:
             yield "the classifier as given", base
@@ -213,8 +221,9 @@ class AutoQuantifier(Quantifier):
         for name, q in track(candidates, "methods", len(candidates), self.verbose):
             if tried and time.monotonic() - began > self.budget:
                 break
-            tried.append(trials.run(name, q))
-        least = min(t.error for t in tried)
+            known = any(t.answers is not None for t in tried)
+            tried.append(trials.run(name, q, began + self.budget if known else np.inf))
+        least = min(t.error for t in tried) + 1e-9  # rounding decides nothing
         if not np.isfinite(least):
             raise InputError(f"every candidate failed; the first: {tried[0].reason}")
         chosen = next(t for t in tried if t.error <= least * (1 + TIE))
@@ -258,7 +267,6 @@ class AutoQuantifier(Quantifier):
         found += [
             ("SLD, bcts", SLD(calibrator="bcts", n_jobs=self.n_jobs)),
             ("PACC", PACC(n_jobs=self.n_jobs)),
-            ("PCC, curves", PCC(calibrator="curves", n_jobs=self.n_jobs)),
             ("DyS", DyS(n_jobs=self.n_jobs)) if two else ("DMy", DMy(n_jobs=self.n_jobs)),
         ]
         if two:
@@ -286,7 +294,8 @@ def _in_words(chosen: Trial, several: list[Trial], trials: Trials, words: str, e
     )
     others = [t for t in several if t is not chosen and t.answers is not None]
     beaten = [
-        f"{t.name} {t.error:.4g} ({t.error / max(chosen.error, 1e-12) - 1:+.0%})"
+        f"{t.name} {t.error:.4g}"
+        + (f" ({t.error / chosen.error - 1:+.0%})" if chosen.error > 1e-6 else "")
         for t in sorted(others, key=lambda t: t.error)[:3]
     ]
     if beaten:

@@ -44,9 +44,13 @@ def likelihood_ratios(posteriors: ArrayLike, prior: ArrayLike | None = None) -> 
     array([[1.5 , 0.25],
            [0.5 , 1.75]])
     """
-    matrix = np.asarray(posteriors, dtype=np.float64)
+    matrix = _numbers(posteriors, "posteriors")
+    if matrix.ndim != 2 or not matrix.size:
+        raise InputError(f"posteriors must have a row an item, got the shape {matrix.shape}.")
     check.posteriors(matrix)
     share = matrix.mean(axis=0) if prior is None else check.prevalences(prior, "prior")[0]
+    if len(share) != matrix.shape[1]:
+        raise InputError(f"prior has {len(share)} shares for {matrix.shape[1]} classes.")
     if (share <= 0).any():
         raise InputError("a class with a share of zero among the items has no known density.")
     return np.asarray(matrix / share)
@@ -131,7 +135,7 @@ def attainable(
     choose("measure", each.name, ["ae", "rae", "se"])
     choose("target", target, ["bag", "population"])
     ratios, shares = _checked(likelihood, prevalences)
-    lengths = np.broadcast_to(np.asarray(sizes), len(shares))
+    lengths = _sizes(sizes, len(shares))
     out = np.empty(len(shares))
     for s, p in enumerate(shares):
         bound = _bound(ratios, p, lengths[s], _training(p, labelled), target)
@@ -173,7 +177,10 @@ def bayes_risk(
         default. Kraemer's is "any shift".
     n_draws : int, default 3000
     """
-    ratios = np.asarray(likelihood, dtype=np.float64)
+    ratios = _numbers(likelihood, "likelihood")
+    check.whole("n_draws", n_draws)
+    if not isinstance(bags, Bags):
+        raise InputError(f"bags must be Bags, got {type(bags).__name__}: see Bags.from_lists.")
     if ratios.ndim != 2 or not (np.isfinite(ratios).all() and (ratios >= 0).all()):
         raise InputError("likelihood must be a matrix of densities, a row an item.")
     if len(ratios) != bags.n_items:
@@ -182,23 +189,39 @@ def bayes_risk(
         raise InputError("the bags have no true prevalences to compare with.")
     k = ratios.shape[1]
     middle = np.full(k, 1 / k) if centre is None else check.prevalences(centre, "centre")[0]
+    if len(middle) != k:
+        raise InputError(f"centre has {len(middle)} shares for {k} classes.")
     scaled = np.maximum(ratios / np.maximum(ratios.max(axis=1, keepdims=True), 1e-300), 1e-300)
     prior = prior_around(expect, middle)
     seeds = streams(as_seed(random_state), "risk", len(bags))
     answers = []
     for at in range(0, len(bags), PART):
         some = bags[at : at + PART]
-        starts = modes(scaled, some, n_jobs)
+        starts = modes(scaled, some, prior, n_jobs)
         draws, _ = sample(scaled, some, prior, n_draws, seeds[at : at + PART], starts, n_jobs)
         answers.append(decide(draws, which, some.sizes, n_jobs))
     sizes = bags.sizes if measure(which).smooths else None
     return np.asarray(measure(which)(bags.prevalence, np.vstack(answers), sizes=sizes))
 
 
+def _numbers(values: Any, what: str) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be numbers, got {values!r}.") from None
+
+
+def _sizes(sizes: Any, n: int) -> Floats:
+    lengths = _numbers(sizes, "sizes")
+    if lengths.shape not in ((), (n,)) or not (lengths >= 1).all():
+        raise InputError(f"sizes must be one number of at least 1, or {n} of them, got {sizes!r}.")
+    return np.broadcast_to(lengths, n)
+
+
 def _checked(likelihood: ArrayLike, prevalences: ArrayLike) -> tuple[Floats, Floats]:
-    ratios = np.asarray(likelihood, dtype=np.float64)
+    ratios = _numbers(likelihood, "likelihood")
     shares = check.prevalences(prevalences, "prevalence")
-    if ratios.ndim != 2 or ratios.shape[1] != shares.shape[1]:
+    if ratios.ndim != 2 or ratios.shape[1] != shares.shape[1] or not len(ratios):
         raise InputError(
             f"likelihood has shape {ratios.shape} and {shares.shape[1]} classes have shares: a row "
             "an item and a column a class is expected."
@@ -219,7 +242,7 @@ def _training(p: Floats, labelled: ArrayLike | None) -> Floats:
     """p^2 / n: what learning from n items a class adds."""
     if labelled is None:
         return np.zeros_like(p)
-    n = np.asarray(labelled, dtype=np.float64)
+    n = _numbers(labelled, "labelled")
     if n.shape != p.shape or not (n > 0).all():
         raise InputError(f"labelled must be {len(p)} numbers above 0, one a class.")
     return np.asarray(p**2 / n)
@@ -231,11 +254,15 @@ def _bound(ratios: Floats, p: Floats, m: float, spread: Floats, target: str) -> 
     noise = p[there] / m + spread[there]
     some = ratios[:, there]
     weight = 1.0 / np.maximum(some @ noise, 1e-300)
-    inverse = np.linalg.pinv((some * weight[:, None]).T @ some / len(ratios), hermitian=True)
+    matrix = (some * weight[:, None]).T @ some / len(ratios)
+    out = np.zeros((len(p), len(p)))
+    if np.linalg.cond(matrix) > 1e12:  # classes that cannot be told apart: no limit
+        out[there, there] = np.inf
+        return out
+    inverse = np.linalg.inv(matrix)
     if target == "bag":
         inverse -= np.diag(noise)
     else:
         inverse -= np.outer(p[there], p[there]) / m + np.diag(spread[there])
-    out = np.zeros((len(p), len(p)))
     out[np.ix_(there, there)] = inverse
     return out

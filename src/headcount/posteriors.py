@@ -32,7 +32,7 @@ EXPECTATIONS = {
     "learn": (FLAT, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4),
 }
 MEASURES = ["ae", "rae", "se", "kld", "nmd"]
-BURN = 30  # sweeps of each chain that are not used; it starts near the mode
+BURN = 30  # sweeps of a chain that starts from a mode that are not used
 EXACT = 2048  # items of a bag of two classes up to which sums replace sampling
 LARGE = 50_000  # items of a bag from which on log-ratios of shares are as good as normal
 
@@ -44,13 +44,14 @@ def concentrations(expect: str | Mapping[float, float]) -> dict[float, float]:
         return dict.fromkeys(names, 1 / len(names))
     try:
         found = {float(c): float(w) for c, w in expect.items()}
-        sound = bool(found) and all(c >= 0 and 0 < w < np.inf for c, w in found.items())
+        sound = bool(found) and all(0 <= c <= 1e9 and 0 < w < np.inf for c, w in found.items())
     except (AttributeError, TypeError, ValueError):
         sound = False
     if not sound:
         raise InputError(
             f"expect must be one of {', '.join(map(repr, EXPECTATIONS))}, or a mapping of "
-            f"concentrations (0 for all shares alike) to positive weights, got {expect!r}."
+            "concentrations (0 for all shares alike, up to 1e9) to positive weights, got "
+            f"{expect!r}."
         )
     total = sum(found.values())
     return {c: w / total for c, w in found.items()}
@@ -83,10 +84,12 @@ def sample(
     seeds: NDArray[np.uint64],
     starts: Floats,
     n_jobs: int | None = None,
+    burn: int = BURN,
 ) -> tuple[Draws, Floats]:
     """Draws of the realised shares of every bag, and how likely each component of the prior is.
 
-    `starts` are shares to start from, such as `modes`. Up to 2,048 items of two classes the
+    `starts` are shares to start from, such as `modes`; where the chains are in the end is written
+    to it. Up to 2,048 items of two classes the
     draws are evenly spaced quantiles of the exact posterior.
     """
     k = likelihood.shape[1]
@@ -99,22 +102,35 @@ def sample(
         (np.flatnonzero(~exact & ~large), _gibbs),
     ):
         if len(rows):
-            part = likelihood, bags[rows], prior, seeds[rows], starts[rows]
-            draws[rows], mix[rows] = kernel(*part, n_draws, n_jobs)
+            states = starts[rows]
+            part = likelihood, bags[rows], prior, seeds[rows], states
+            draws[rows], mix[rows] = kernel(*part, n_draws, burn, n_jobs)
+            starts[rows] = states
     for s in np.flatnonzero(large):
         rng = np.random.default_rng(int(seeds[s]))
         draws[s], mix[s] = _normal(likelihood, bags[s : s + 1], starts[s], prior, n_draws, rng)
     return draws, mix
 
 
-def modes(likelihood: Floats, bags: Bags, n_jobs: int | None = None) -> Floats:
-    """Shares near the most likely ones, none of them zero."""
+def modes(likelihood: Floats, bags: Bags, prior: Prior, n_jobs: int | None = None) -> Floats:
+    """Shares near the most likely ones under the prior's likeliest component, none of them zero."""
+    from headcount.kernels.compiled.posterior import log_likelihoods
     from headcount.methods.likelihood import maximise_likelihood
 
     k = likelihood.shape[1]
     flat = np.full(k, 1 / k)
     options: Any = {"em": False, "tol": 1e-3, "max_iter": 100, "n_jobs": n_jobs}
-    return maximise_likelihood(likelihood, bags, flat, extra=np.ones(k), **options)[0]
+    best, most = np.empty((len(bags), k)), np.full(len(bags), -np.inf)
+    for alpha, weight in zip(*prior, strict=True):
+        found = maximise_likelihood(likelihood, bags, flat, extra=alpha, **options)[0]
+        found = np.maximum(found, 1e-300)
+        height = np.zeros(len(bags))
+        if len(prior[1]) > 1:
+            log_likelihoods(likelihood, bags.indptr, bags.indices, found, height, 0, len(bags))
+            height += np.log(found) @ alpha + weight + gammaln(alpha.sum()) - gammaln(alpha).sum()
+        better = height > most
+        best[better], most[better] = found[better], height[better]
+    return best
 
 
 def _exact(
@@ -124,6 +140,7 @@ def _exact(
     _: NDArray[np.uint64],
     starts: Floats,
     n_draws: int,
+    _burn: int,
     n_jobs: int | None,
 ) -> tuple[Draws, Floats]:
     from headcount.kernels.compiled.posterior import exact_two
@@ -142,13 +159,14 @@ def _gibbs(
     seeds: NDArray[np.uint64],
     starts: Floats,
     n_draws: int,
+    burn: int,
     n_jobs: int | None,
 ) -> tuple[Draws, Floats]:
     from headcount.kernels.compiled.posterior import gibbs
 
     draws = np.empty((len(bags), n_draws, likelihood.shape[1]), dtype=np.float32)
     mix = np.empty((len(bags), len(prior[1])))
-    given = likelihood, bags.indptr, bags.indices, starts, *prior, seeds, BURN
+    given = likelihood, bags.indptr, bags.indices, starts, *prior, seeds, burn
     over_ranges(lambda a, b: gibbs(*given, draws, mix, a, b), len(bags), n_jobs)
     return draws, mix
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -88,12 +89,20 @@ class Trials:
         lists = [items for part in drawn for items in part]
         return Bags.from_lists(lists, len(codes)).with_truth(codes, classes=classes)
 
-    def run(self, name: str, q: ScoreQuantifier) -> Trial:
-        """Mean error of a method that learns from the items a bag was not made of."""
+    def run(self, name: str, q: ScoreQuantifier, until: float = np.inf) -> Trial:
+        """Mean error of a method that learns from the items a bag was not made of.
+
+        It is given up when the clock is past `until`.
+        """
+        parts = []
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                answers = np.vstack([self._answers(q, *fold) for fold in self.folds])
+                for fold in self.folds:
+                    if time.monotonic() > until:
+                        return Trial(name, q, float("inf"), reason="given up: out of time")
+                    parts.append(self._answers(q, *fold))
+            answers = np.vstack(parts)
             return Trial(name, q, float(self._error(answers, self.truth)), answers)
         except Exception as error:  # one bad candidate must not end the search
             return Trial(name, q, float("inf"), reason=f"{type(error).__name__}: {error}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import log_softmax
 from sklearn.model_selection import StratifiedKFold
 
@@ -21,6 +21,7 @@ Ints = NDArray[np.int64]
 CELLS = 10_000_000  # numbers in the table of features; more items than fit are thinned out
 MANY = 2_000_000  # numbers from which on one fold is enough to choose the strength
 REACH = 20.0  # log-odds beyond this all count as this
+FEWEST = 50  # items of a class that are always kept
 WEAK = 1e-3  # ridge on scale and bias, which data nearly always settle
 
 
@@ -62,10 +63,14 @@ class CurveCalibrator(Calibrator):
         """Learn scale, biases and curves from logits (n, k) and class numbers (n,)."""
         check.whole("n_knots", self.n_knots, 0)
         logits, codes = self._thinned(logits, codes)
+        # Posteriors stay as they are; decision values may be of any size.
+        spread = float(np.quantile(np.abs(_centred(logits)), 0.95))
+        self.scale_ = 1.0 if 0.05 <= spread <= 30.0 else max(spread, 1e-300) / 5
+        logits = logits / self.scale_
         self._place(logits, codes)
         z, features = _centred(logits), self._features(logits)
         strengths = np.sort(np.atleast_1d(np.asarray(self.strength, dtype=float)))[::-1]
-        if not len(strengths) or strengths[-1] <= 0:
+        if not len(strengths) or not (np.isfinite(strengths) & (strengths > 0)).all():
             raise InputError(f"strength must be above 0, got {self.strength!r}.")
         self.strength_ = float(strengths[0])
         if len(strengths) > 1 and np.bincount(codes).min() >= 3:
@@ -80,6 +85,7 @@ class CurveCalibrator(Calibrator):
     ) -> Iterator[Self]:
         """Calibrators of resampled items: one Newton step from the one of all items."""
         logits, codes = self._thinned(logits, codes)
+        logits = logits / self.scale_
         problem = _Problem(_centred(logits), self._features(logits), codes, self.strength_)
         for theta in problem.resampled(self.theta_, n, rng):
             other = copy(self)
@@ -95,15 +101,22 @@ class CurveCalibrator(Calibrator):
         corners = np.column_stack([np.full(k, -REACH), self.knots_, np.full(k, REACH)])
         heights = _curves(self._bent(corners.T[:, :, None]), self.theta_)
         out = np.empty(logits.shape)
-        contiguous = np.ascontiguousarray(logits, dtype=np.float64)
+        contiguous = np.ascontiguousarray(logits / self.scale_, dtype=np.float64)
         bent_posteriors(contiguous, self.theta_[0], corners, np.ascontiguousarray(heights.T), out)
         return out
 
     def _thinned(self, logits: Floats, codes: Ints) -> tuple[Floats, Ints]:
-        """Every so many-th item where there are too many."""
-        k = logits.shape[1]
-        every = -(-len(codes) * k * (self.n_knots + 2) // CELLS)
-        return logits[::every], codes[::every]
+        """Some items of every class where there are too many in all."""
+        most = CELLS // (logits.shape[1] * (self.n_knots + 2))
+        if len(codes) <= most:
+            return logits, codes
+        rng = np.random.default_rng(0)
+        kept = []
+        for c in np.unique(codes):
+            rows = rng.permutation(np.flatnonzero(codes == c))
+            kept.append(rows[: max(FEWEST, len(rows) * most // len(codes))])
+        chosen = np.concatenate(kept)
+        return logits[chosen], codes[chosen]
 
     def _place(self, logits: Floats, codes: Ints) -> None:
         """Set the knots, and the scale of the features."""
@@ -211,7 +224,7 @@ class _Problem:
         loss, logp = self.value(theta)
         for _ in range(50):
             slope = self.gradient(theta, logp)
-            step = cho_solve(cho_factor(self.curvature(logp)), slope)
+            step = cho_solve(_factored(self.curvature(logp)), slope)
             gain = float(slope @ step)
             if gain < enough:
                 break
@@ -230,7 +243,7 @@ class _Problem:
     def resampled(self, theta: Floats, n: int, rng: np.random.Generator) -> Iterator[Floats]:
         """Minima for resampled items, each class keeping its number, by one step."""
         logp = self.value(theta)[1]
-        factor = cho_factor(self.curvature(logp))
+        factor = _factored(self.curvature(logp))
         counts = np.bincount(self.codes)
         for _ in range(n):
             weight = np.empty(len(self.codes))
@@ -238,6 +251,16 @@ class _Problem:
                 if count:
                     weight[self.codes == c] = rng.multinomial(count, np.full(count, 1 / count))
             yield theta - cho_solve(factor, self.gradient(theta, logp, weight))
+
+
+def _factored(matrix: Floats) -> Any:
+    """Cholesky factor; rounding may have left a matrix that is not quite positive definite."""
+    ridge = 0.0
+    while True:
+        try:
+            return cho_factor(matrix + ridge * np.eye(len(matrix)))
+        except LinAlgError:
+            ridge = max(10 * ridge, 1e-12 * float(np.trace(matrix)))
 
 
 def _log_posteriors(z: Floats, features: Floats, theta: Floats) -> Floats:

@@ -311,8 +311,8 @@ def _praise(model: Model) -> None:
         typer.echo("Too few labelled rows to check it: 10 of every class are needed.")
         return
     typer.echo(
-        f"Checked on {q['bags']} bags of {q['size']} rows that it had not seen, with shares drawn "
-        f"at random: off by {100 * q['error']:.1f} points on average (plain counting by "
+        f"Checked on {q['bags']} bags of {q['size']} rows that it had not seen, with shares "
+        f"{q['shares']}: off by {100 * q['error']:.1f} points on average (plain counting by "
         f"{100 * q['counting']:.1f}); the 95 % intervals held {q['coverage']:.0%} of the shares."
     )
 

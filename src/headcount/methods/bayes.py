@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from headcount import _validation as check
 from headcount.bags import Bags
@@ -26,6 +27,8 @@ from headcount.kernels.random import as_seed, streams
 from headcount.measures import Measure, measure
 from headcount.methods.base import ScoreQuantifier
 from headcount.posteriors import (
+    BURN,
+    FLAT,
     MEASURES,
     Draws,
     Prior,
@@ -42,6 +45,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LIKELIHOODS = ["posteriors", "histograms", "kernels"]
+NEXT = 5  # sweeps that are not used when a chain goes on in another world
 QUICK = 60  # draws for a simulated bag
 HELD = 1 << 25  # numbers of draws that are held at once
 
@@ -76,7 +80,7 @@ class BayesQuantifier(ScoreQuantifier):
         Of the kernels.
     n_worlds : int, default 10
         Resamplings of the held-out items; 0 takes what was learnt from them as certain.
-    n_draws : int, default 300
+    n_draws : int, default 500
         Draws from the posterior of each bag.
     calibrator : str, calibrator or None, default 'curves'
     cv, n_jobs, random_state
@@ -116,7 +120,7 @@ class BayesQuantifier(ScoreQuantifier):
         n_bins: int = 20,
         bandwidth: float = 0.1,
         n_worlds: int = 10,
-        n_draws: int = 300,
+        n_draws: int = 500,
         calibrator: str | Calibrator | None = "curves",
         cv: int | float | None = 5,
         n_jobs: int | None = None,
@@ -153,8 +157,18 @@ class BayesQuantifier(ScoreQuantifier):
             Such as those of past months. Where their true prevalences are known these are used,
             otherwise what their scores tell.
         """
+        check_is_fitted(self, "classes_")
+        if self._flat is not None:  # nothing can be told from the scores
+            return self
         alpha, log_weights = self.prior_
         weights = np.exp(log_weights)
+        if not isinstance(bags, Bags) or not len(bags):
+            raise InputError("bags must be Bags, at least one: see Bags.from_lists.")
+        if bags.prevalence is not None and bags.prevalence.shape[1] != alpha.shape[1]:
+            raise InputError(
+                f"the bags have shares of {bags.prevalence.shape[1]} classes, and the quantifier "
+                f"knows {alpha.shape[1]}: make them with classes=quantifier.classes_."
+            )
         raw = None if bags.prevalence is not None else self._raw(X, bags)
         for _ in range(20):
             if raw is None:
@@ -178,7 +192,8 @@ class BayesQuantifier(ScoreQuantifier):
     def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
         assert scores is not None and codes is not None
         self.prior_ = prior_around(self.expect, frequency)
-        rng = np.random.default_rng(as_seed(self.random_state))
+        self.seed_ = as_seed(self.random_state)
+        rng = np.random.default_rng(self.seed_)
         if self.likelihood == "posteriors":
             self.worlds_ = self._calibrators(codes, rng)
             return
@@ -249,7 +264,6 @@ class BayesQuantifier(ScoreQuantifier):
         views = self._views(raw)
         worlds = self.worlds_ * -(-len(views) // len(self.worlds_))
         each = -(-self.n_draws // len(worlds))
-        seed = as_seed(self.random_state)
         shape = each * len(worlds), len(self.classes_)
         step = max(1, HELD // (shape[0] * shape[1]))
         for at in range(0, len(bags), step):
@@ -259,11 +273,13 @@ class BayesQuantifier(ScoreQuantifier):
             for w, world in enumerate(worlds):
                 likelihood = self._likelihood(world, views[w % len(views)])
                 if w == 0:
-                    starts = modes(likelihood, some, self.n_jobs)
+                    starts = modes(likelihood, some, self.prior_, self.n_jobs)
                 # The same for all bags: an answer must not depend on which others are asked for.
-                numbers = np.repeat(streams(seed, f"world {w}", 1), len(some))
+                numbers = np.repeat(streams(self.seed_, f"world {w}", 1), len(some))
+                # Worlds differ little: the chain of one goes on where that of the last has ended.
+                burn = BURN if w == 0 else NEXT
                 part, own = sample(
-                    likelihood, some, self.prior_, each, numbers, starts, self.n_jobs
+                    likelihood, some, self.prior_, each, numbers, starts, self.n_jobs, burn
                 )
                 draws[:, w * each : (w + 1) * each] = part
                 mix += own / len(worlds)
@@ -287,8 +303,14 @@ class BayesQuantifier(ScoreQuantifier):
     def _counted(self, raw: Floats, bags: Bags, sizes: Ints, request: Request) -> Interval:
         if self._flat is not None:
             return Interval.unknown(self.classes_, self._estimate(raw, bags), request.level)
-        if self.expect in ("any shift", "learn"):  # whatever the shares, intervals must hold them
+        if FLAT in concentrations(self.expect):  # whatever the shares, intervals must hold them
             return super()._counted(raw, bags, sizes, request)
+        fewer = float(np.median(bags.sizes / sizes))
+        if fewer < 1:  # items stand for several: the prior must not weigh more against them
+            alpha, log_weights = self.prior_
+            scaled = copy(self)
+            scaled.prior_ = alpha * fewer, log_weights
+            return scaled._counted(raw, bags, bags.sizes, request)
         parts: list[tuple[Floats, ...]] = []
         done = 0
         for draws, _ in self._posteriors(raw, bags):

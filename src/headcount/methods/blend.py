@@ -42,6 +42,8 @@ class Blend(ScoreQuantifier):
     array([0.05, 0.95])
     """
 
+    _any_scores = True  # members say what they need
+
     def __init__(
         self,
         quantifiers: list[Any] | None = None,
@@ -60,10 +62,18 @@ class Blend(ScoreQuantifier):
         several = self.quantifiers
         if several is None:
             several = [BayesQuantifier(), SLD(calibrator="bcts")]
-        if not several or not all(isinstance(q, ScoreQuantifier) for q in several):
+        listed = isinstance(several, (list, tuple)) and len(several) > 0
+        if not listed or not all(isinstance(q, ScoreQuantifier) for q in several):
             raise InputError("quantifiers must be a list of quantifiers that work on scores.")
-        weights = np.ones(len(several)) if self.weights is None else np.asarray(self.weights, float)
-        if weights.shape != (len(several),) or not (weights >= 0).all() or weights.sum() <= 0:
+        try:
+            weights = np.asarray(
+                [1.0] * len(several) if self.weights is None else self.weights, float
+            )
+            sound = weights.shape == (len(several),) and (weights >= 0).all()
+            sound = sound and 0 < weights.sum() < np.inf
+        except (TypeError, ValueError):
+            sound = False
+        if not sound:
             raise InputError(
                 f"weights must be {len(several)} numbers of at least 0, got {self.weights!r}."
             )

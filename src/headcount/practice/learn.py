@@ -21,7 +21,7 @@ from headcount.exceptions import InputError, choose
 from headcount.intervals import Request
 from headcount.methods.base import ScoreQuantifier
 from headcount.practice.model import Inputs, Model
-from headcount.protocols import UniformPrevalence
+from headcount.protocols import DirichletPrevalence, NaturalPrevalence, UniformPrevalence
 from headcount.text.names import make_vectorizer
 from headcount.trials import FOLDS
 
@@ -63,6 +63,8 @@ def learn(
     say : function that is told what was left out or decided
     verbose : whether to show progress of the choice
     """
+    auto = AutoQuantifier(measure=measure, expect=expect, budget=budget, n_jobs=-1, verbose=verbose)
+    auto._check_params()
     if method == "auto" and calibrator is not None:
         raise InputError("the calibrator is chosen with the method: name a method to set it.")
     items, labels = _labelled(found, inputs, label, encoding, say, progress)
@@ -71,11 +73,7 @@ def learn(
         rare = str(names[counts.argmin()])
         say(f"{rare!r} has fewer than {2 * FOLDS} rows, too few to compare methods: SLD is used.")
         method = "SLD"
-    maker: Any = (
-        AutoQuantifier(measure=measure, expect=expect, budget=budget, n_jobs=-1, verbose=verbose)
-        if method == "auto"
-        else _made(method, calibrator)
-    )
+    maker: Any = auto if method == "auto" else _made(method, calibrator, measure, expect)
     if inputs.kind == "scores":
         inputs, order = _aligned(inputs, names, say)
         maker.fit_scores(items[:, order], labels)
@@ -105,7 +103,7 @@ def learn(
     return model
 
 
-def quality(fitted: ScoreQuantifier, n_bags: int = 200) -> dict[str, float] | None:
+def quality(fitted: ScoreQuantifier, n_bags: int = 200) -> dict[str, Any] | None:
     """How far estimates are off on bags of labelled rows that they were not learnt from.
 
     Half of the held-out scores are learnt from anew, and bags with shares drawn at random are
@@ -116,7 +114,7 @@ def quality(fitted: ScoreQuantifier, n_bags: int = 200) -> dict[str, float] | No
         return None
     size = int(np.clip(len(codes) // 4, 50, 500))
     ours, counting, inside = [], [], []
-    drawing = UniformPrevalence(n_bags=n_bags // 2, size=size, random_state=0)
+    drawing = _expected(fitted, n_bags // 2, size)
     halving = StratifiedShuffleSplit(2, test_size=0.5, random_state=0)
     for learnt, other in halving.split(held, codes):
         with warnings.catch_warnings():
@@ -133,10 +131,24 @@ def quality(fitted: ScoreQuantifier, n_bags: int = 200) -> dict[str, float] | No
     return {
         "bags": n_bags,
         "size": size,
+        "shares": {"no shift": "as labelled", "mild shift": "near the labelled ones"}.get(
+            getattr(fitted, "expect", ""), "drawn at random"
+        ),
         "error": float(np.mean(ours)),
         "counting": float(np.mean(counting)),
         "coverage": float(np.mean(inside)),
     }
+
+
+def _expected(fitted: ScoreQuantifier, n_bags: int, size: int) -> Any:
+    """Bags as the quantifier was told to expect them; of any shares, if it was not."""
+    common: Any = {"n_bags": n_bags, "size": size, "random_state": 0}
+    expect = getattr(fitted, "expect", "any shift")
+    if expect == "no shift":
+        return NaturalPrevalence(**common)
+    if expect == "mild shift":
+        return DirichletPrevalence(**common)
+    return UniformPrevalence(**common)
 
 
 def _labelled(
@@ -190,21 +202,24 @@ def label_names(column: Any) -> NDArray[Any]:
     return np.array(["" if v is None else v.strip() for v in values], dtype=str)
 
 
-def _made(method: str, calibrator: str | None) -> ScoreQuantifier:
+def _made(method: str, calibrator: str | None, measure: str, expect: str) -> ScoreQuantifier:
     """Quantifier by name, with a calibrator that suits it."""
     names = {
         name: value
         for name in methods.__all__
         if isinstance(value := getattr(methods, name), type)
         and issubclass(value, ScoreQuantifier)
-        and value is not ScoreQuantifier
+        and value not in (ScoreQuantifier, methods.Blend)
         and not getattr(value, "__abstractmethods__", None)
     }
     kind = names[choose("method", method, sorted(names))]
+    decides = kind is methods.BayesQuantifier
     if calibrator is None:
-        calibrator = "bcts" if issubclass(kind, methods.SLD) else "none"
+        own = "curves" if decides else "none"
+        calibrator = "bcts" if issubclass(kind, methods.SLD) else own
     chosen = None if calibrator == "none" else calibrator
-    made: ScoreQuantifier = kind(calibrator=chosen, n_jobs=-1)
+    more: Any = {"measure": measure, "expect": expect} if decides else {}
+    made: ScoreQuantifier = kind(calibrator=chosen, n_jobs=-1, **more)
     return made
 
 

@@ -192,6 +192,22 @@ def _draw_block(rows: Singles, p: Singles, state: np.uint64, left: Singles, labe
 
 
 @njit(cache=True, nogil=True)
+def log_likelihoods(
+    likelihood: Floats, indptr: Ints, indices: Ints, p: Floats, out: Floats, start: int, stop: int
+) -> None:
+    """Log-likelihood of every bag at its own shares."""
+    for s in range(start, stop):
+        total = 0.0
+        for j in range(indptr[s], indptr[s + 1]):
+            item = likelihood[indices[j]]
+            density = 0.0
+            for k in range(p.shape[1]):
+                density += p[s, k] * item[k]
+            total += np.log(density)
+        out[s] = total
+
+
+@njit(cache=True, nogil=True)
 def gibbs(
     likelihood: Floats,
     indptr: Ints,
@@ -206,7 +222,10 @@ def gibbs(
     start: int,
     stop: int,
 ) -> None:
-    """Draws of the realised shares by turns: classes of items, component of the prior, shares."""
+    """Draws of the realised shares by turns: classes of items, component of the prior, shares.
+
+    `starts` is where each chain starts, and in the end where it is.
+    """
     n_classes = likelihood.shape[1]
     widest = 1
     for s in range(start, stop):
@@ -250,3 +269,4 @@ def gibbs(
                 mix[s] += each / n_draws
                 for k in range(n_classes):
                     out[s, sweep - burn, k] = counts[k] / m
+        starts[s] = p
