@@ -11,7 +11,7 @@ from headcount import Bags
 from headcount.kernels import simplex
 from headcount.kernels.compiled.quadratic import nonnegative_quadratic
 from headcount.kernels.compiled.simplex import pulled_weights
-from headcount.methods.likelihood import maximise_likelihood
+from headcount.mixtures import maximise_likelihood
 from headcount.protocols.artificial import compositions
 
 finite = st.floats(-3, 3, allow_nan=False, width=32)

@@ -18,6 +18,7 @@ from headcount.bags import Bags
 from headcount.exceptions import InputError, choose
 from headcount.kernels.threads import over_ranges
 from headcount.measures import Measure, measure
+from headcount.mixtures import maximise_likelihood
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -115,7 +116,6 @@ def sample(
 def modes(likelihood: Floats, bags: Bags, prior: Prior, n_jobs: int | None = None) -> Floats:
     """Shares near the most likely ones under the prior's likeliest component, none of them zero."""
     from headcount.kernels.compiled.posterior import log_likelihoods
-    from headcount.methods.likelihood import maximise_likelihood
 
     k = likelihood.shape[1]
     flat = np.full(k, 1 / k)
@@ -180,8 +180,6 @@ def _normal(
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
     """Draws for one large bag: log-ratios of shares are normal around each component's mode."""
-    from headcount.methods.likelihood import maximise_likelihood
-
     rows = likelihood[bag.indices]
     m, k = rows.shape
     pieces, evidence = [], np.empty(len(prior[0]))

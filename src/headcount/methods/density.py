@@ -18,7 +18,7 @@ from headcount.methods.adjusting import class_means
 from headcount.methods.base import ScoreQuantifier, warn_unconverged
 from headcount.methods.distances import check_bandwidth
 from headcount.methods.histograms import match_features
-from headcount.methods.likelihood import maximise_likelihood
+from headcount.mixtures import maximise_likelihood
 
 Floats = NDArray[np.float64]
 BANDWIDTHS = np.linspace(0.01, 0.20, 20)
