@@ -133,15 +133,24 @@ def measured(name: str, scorer: str) -> dict[str, list[float]]:
                 if key not in kept:
                     errors = []
                     for which in MEASURES:
-                        p = answer(bags, which, protocol)
-                        sizes = bags.sizes if which == "rae" else None
-                        errors.append(float(measure(which)(bags.prevalence, p, sizes=sizes).mean()))
+                        errors.append(_error(answer, bags, which, protocol))
                     kept[key] = errors
                     path.write_text(json.dumps(kept))
                     print(name, split, key, np.round(errors, 4), file=sys.stderr, flush=True)
         for key, errors in kept.items():
             found.setdefault(key, []).append(errors)
     return {key: list(np.mean(errors, axis=0)) for key, errors in found.items()}
+
+
+def _error(answer: Answer, bags: Bags, which: str, protocol: str) -> float:
+    """Mean error; NaN for a peer that fails."""
+    try:
+        p = answer(bags, which, protocol)
+    except RuntimeError as error:  # abstention's optimiser gives up, and QuaPy with it
+        print(str(error).splitlines()[0], file=sys.stderr)
+        return float("nan")
+    sizes = bags.sizes if which == "rae" else None
+    return float(measure(which)(bags.prevalence, p, sizes=sizes).mean())
 
 
 def tables(results: dict[str, dict[str, list[float]]]) -> Iterator[str]:
@@ -169,7 +178,7 @@ def _table(title: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
     yield "|---" * (len(methods) + 3) + "|"
     ratios = []
     for task, row in rows.items():
-        best = min(row[m] for m in peer if m in row)
+        best = np.nanmin([row[m] for m in peer if m in row])
         ratios.append([row[m] / best for m in ("Bayes", "Auto")])
         cells = [f"{row[m]:.4f}" if m in row else "" for m in methods]
         cells += [f"{r:.3f}" for r in ratios[-1]]
@@ -197,7 +206,7 @@ def summary(results: dict[str, dict[str, list[float]]]) -> Iterator[str]:
             for protocol in ("Kraemer", "mild", "natural"):
                 of = {k.split("|")[0]: e[column] for k, e in found.items() if k.endswith(protocol)}
                 peer = [m for m in of if m.startswith(("QuaPy", "mlquantify"))]
-                best[protocol] = min(peer, key=of.__getitem__)
+                best[protocol] = min((m for m in peer if of[m] == of[m]), key=of.__getitem__)
                 least = of[best[protocol]]
                 if protocol == "Kraemer":
                     name, error = best[protocol], least
@@ -217,7 +226,7 @@ def _ranks(rows: dict[str, dict[str, float]], methods: list[str]) -> dict[str, f
     from scipy.stats import rankdata
 
     common = [m for m in methods if all(m in row for row in rows.values())]
-    ranks = [rankdata([row[m] for m in common]) for row in rows.values()]
+    ranks = [rankdata([np.nan_to_num(row[m], nan=9e9) for m in common]) for row in rows.values()]
     return dict(zip(common, np.mean(ranks, axis=0), strict=True))
 
 

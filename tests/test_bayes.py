@@ -312,7 +312,10 @@ def test_impossible_settings_are_refused(settings, words):
 def test_a_file_gives_the_same_answers(tmp_path):
     rng = np.random.default_rng(15)
     X, y = scored(rng, n=400, k=3)
-    both = Blend([BayesQuantifier(n_worlds=2, n_draws=40), SLD(calibrator="bcts")], [2, 1])
+    both = Blend(
+        quantifiers=[BayesQuantifier(n_worlds=2, n_draws=40), SLD(calibrator="bcts")],
+        weights=[2, 1],
+    )
     for model in (BayesQuantifier(measure="rae", n_worlds=2, n_draws=40), both):
         model.fit(X, y)
         save(model, tmp_path / "m.hc")
@@ -325,14 +328,14 @@ def test_a_blend_is_the_weighted_mean():
     scores = LogisticRegression().fit(X, y).predict_proba(X)
     parts = [SLD(), PCC()]
     alone = [q.fit_scores(scores, y).predict_scores(scores[:99]) for q in parts]
-    both = Blend(parts, [3, 1]).fit_scores(scores, y)
+    both = Blend(quantifiers=parts, weights=[3, 1]).fit_scores(scores, y)
     expected = 0.75 * alone[0] + 0.25 * alone[1]
     np.testing.assert_allclose(both.predict_scores(scores[:99]), expected)
     for weights in ([1], [-1, 2], [0, 0], ["a", "b"], [np.inf, 1]):
         with pytest.raises(InputError, match="weights"):
-            Blend(parts, weights).fit_scores(scores, y)
+            Blend(quantifiers=parts, weights=weights).fit_scores(scores, y)
     with pytest.raises(InputError, match="quantifiers"):
-        Blend(["SLD"]).fit_scores(scores, y)
+        Blend(quantifiers=["SLD"]).fit_scores(scores, y)
     decisions = np.log(scores[:, 1] / scores[:, 0])
     assert Blend().fit_scores(decisions, y).predict_scores(decisions).shape == (2,)
 

@@ -47,7 +47,7 @@ class CurveCalibrator(Calibrator):
     >>> logits = np.column_stack([np.zeros(2000), x])
     >>> curves = CurveCalibrator().fit(logits, codes)
     >>> curves.transform(np.array([[0.0, -4.0], [0.0, 0.0], [0.0, 4.0]]))[:, 1].round(1)
-    array([0.9, 0.3, 0.9])
+    array([1. , 0.3, 1. ])
     """
 
     def __init__(

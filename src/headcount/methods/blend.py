@@ -25,31 +25,33 @@ class Blend(ScoreQuantifier):
 
     Parameters
     ----------
+    classifier : scikit-learn classifier, optional
+        Scores for all of them.
     quantifiers : list of quantifiers that work on scores
         By default `BayesQuantifier` and `SLD`, both calibrated. Their own classifiers are not
         used.
     weights : list of float, optional
         Equal by default.
-    classifier, cv, n_jobs, random_state
+    cv, n_jobs, random_state
         As in `ScoreQuantifier`.
 
     Examples
     --------
     >>> from headcount import PACC, SLD
     >>> scores, y = [0.1, 0.2, 0.3, 0.6, 0.9, 0.8, 0.7, 0.4], [0, 0, 0, 0, 1, 1, 1, 1]
-    >>> both = Blend([SLD(), PACC()], [3, 1]).fit_scores(scores, y)
+    >>> both = Blend(quantifiers=[SLD(), PACC()], weights=[3, 1]).fit_scores(scores, y)
     >>> both.predict_scores([0.1, 0.9, 0.8, 0.9]).round(2)
-    array([0.05, 0.95])
+    array([0.17, 0.83])
     """
 
     _any_scores = True  # members say what they need
 
     def __init__(
         self,
+        classifier: Any = None,
+        *,
         quantifiers: list[Any] | None = None,
         weights: list[float] | None = None,
-        *,
-        classifier: Any = None,
         cv: int | float | None = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
