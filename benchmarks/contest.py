@@ -1,12 +1,15 @@
 """BayesQuantifier and AutoQuantifier against QuaPy's and mlquantify's best, on equal scores.
 
-    HEADCOUNT_SHARED_DATA=... python benchmarks/contest.py [refitted] [--tasks T1A,magic,...]
+    python benchmarks/contest.py [refitted] [--tasks T1A,magic,...] [--kept]
+
+The real sets are looked for in HEADCOUNT_SHARED_DATA; run it in the environment of `make peers`.
 
 Every method gets the same held-out scores to learn from and the same pool scores; ours are told the
 measure that is reported and the kind of bags to expect ("any shift" for Kraemer's, "mild shift",
 "no shift"); for natural bags BayesQuantifier learns from the labelled months, events and parts of
 years how far shares move. "Undeclared" is told the measure only. Errors are kept in the cache by
-task and method, so that a run that was cut off goes on; the table is made of all of them.
+task and method, so that a run that was cut off goes on, and with --kept the tables are made of
+them alone.
 """
 
 from __future__ import annotations
@@ -119,7 +122,7 @@ def _without_size(known: dict) -> dict:
     return {name: value for name, value in known.items() if name != "size"}
 
 
-def measured(name: str, scorer: str) -> dict[str, list[float]]:
+def measured(name: str, scorer: str, kept_only: bool) -> dict[str, list[float]]:
     """Mean AE and RAE of every method on a task, by "method|protocol"; splits are averaged."""
     found: dict[str, list] = {}
     for split in range(SPLITS.get(name, 1)):
@@ -127,7 +130,7 @@ def measured(name: str, scorer: str) -> dict[str, list[float]]:
         path = workloads.CACHE / f"contest-{scorer}-{name}-{split}.json"
         kept = json.loads(path.read_text()) if path.exists() else {}
         drawn = dict(task.bags(N_BAGS.get(name, 150 if task.train.shape[1] == 2 else 100)))
-        for method, answer in contestants(task):
+        for method, answer in () if kept_only else contestants(task):
             for protocol, bags in drawn.items():
                 key = f"{method}|{protocol}"
                 if key not in kept:
@@ -179,11 +182,11 @@ def _table(title: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
     ratios = []
     for task, row in rows.items():
         best = np.nanmin([row[m] for m in peer if m in row])
-        ratios.append([row[m] / best for m in ("Bayes", "Auto")])
+        ratios.append([row.get(m, np.nan) / best for m in ("Bayes", "Auto")])
         cells = [f"{row[m]:.4f}" if m in row else "" for m in methods]
         cells += [f"{r:.3f}" for r in ratios[-1]]
         yield f"| {task} | " + " | ".join(cells) + " |"
-    mean = np.mean(ratios, axis=0)
+    mean = np.nanmean(ratios, axis=0)
     ranks = _ranks(rows, methods)
     blank = [f"{ranks[m]:.2f}" if m in ranks else "" for m in methods]
     yield f"| mean ratio, mean rank | {' | '.join(blank)} | {mean[0]:.3f} | {mean[1]:.3f} |"
@@ -212,12 +215,12 @@ def summary(results: dict[str, dict[str, list[float]]]) -> Iterator[str]:
                     name, error = best[protocol], least
                 cells.append(of["Bayes"] / least)
                 if protocol != "natural":
-                    cells.append(of["Auto"] / least)
+                    cells.append(of.get("Auto", np.nan) / least)
             cells += [of[m] / of["PCC, bcts"] for m in ("Bayes", "Bayes, undeclared")]
             kept.append(cells)
-            numbers = " | ".join(f"{c:.3f}" for c in cells)
+            numbers = " | ".join("" if np.isnan(c) else f"{c:.3f}" for c in cells)
             yield f"| {task} | {name} | {error:.4f} | {numbers} |"
-        means = " | ".join(f"{c:.3f}" for c in np.mean(kept, axis=0))
+        means = " | ".join(f"{c:.3f}" for c in np.nanmean(kept, axis=0))
         yield f"| mean | | | {means} |"
 
 
@@ -238,7 +241,7 @@ def main() -> None:
     names = (*tasks.DRAWN, *tasks.NATURAL)
     if "--tasks" in words:
         names = tuple(words[words.index("--tasks") + 1].split(","))
-    results = {name: measured(name, scorer) for name in names}
+    results = {name: measured(name, scorer, "--kept" in words) for name in names}
     print(harness.machine("quapy", "mlquantify"), end="\n")
     drawn = {name: found for name, found in results.items() if name in tasks.DRAWN}
     if drawn:
