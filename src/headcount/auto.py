@@ -31,7 +31,6 @@ from headcount.progress import track
 from headcount.trials import Trial, Trials
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FACTORS = (0.1, 10.0, 0.01)  # by which the classifier's C is changed, in this order
 TIE = 0.02  # candidates within this of the best count as equal, and the first of them is taken
@@ -274,11 +273,6 @@ class AutoQuantifier(Quantifier):
         if len(done.codes if done.codes is not None else []) <= 20_000:
             found.append(("KDEyML", KDEyML(n_jobs=self.n_jobs)))
         return found
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _as_blend(parts: list[tuple[Trial, float]], error: float) -> Trial:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, solve_triangular
+from scipy.linalg import solve_triangular
 from scipy.special import gammaln, softmax
 
 from headcount.bags import Bags
 from headcount.exceptions import InputError, choose
+from headcount.kernels.linear import factored
 from headcount.kernels.threads import over_ranges
 from headcount.measures import Measure, measure
 from headcount.mixtures import maximise_likelihood
@@ -90,8 +91,8 @@ def sample(
     """Draws of the realised shares of every bag, and how likely each component of the prior is.
 
     `starts` are shares to start from, such as `modes`; where the chains are in the end is written
-    to it. Up to 2,048 items of two classes the
-    draws are evenly spaced quantiles of the exact posterior.
+    to it. Up to 2,048 items of two classes the draws are evenly spaced quantiles of the exact
+    posterior.
     """
     k = likelihood.shape[1]
     draws = np.empty((len(bags), n_draws, k), dtype=np.float32)
@@ -145,11 +146,7 @@ def _exact(
 ) -> tuple[Draws, Floats]:
     from headcount.kernels.compiled.posterior import exact_two
 
-    draws = np.empty((len(bags), n_draws, 2), dtype=np.float32)
-    mix = np.empty((len(bags), len(prior[1])))
-    given = likelihood, bags.indptr, bags.indices, starts, *prior
-    over_ranges(lambda a, b: exact_two(*given, draws, mix, a, b), len(bags), n_jobs)
-    return draws, mix
+    return _filled(exact_two, likelihood, bags, (starts, *prior), n_draws, n_jobs)
 
 
 def _gibbs(
@@ -164,10 +161,17 @@ def _gibbs(
 ) -> tuple[Draws, Floats]:
     from headcount.kernels.compiled.posterior import gibbs
 
+    return _filled(gibbs, likelihood, bags, (starts, *prior, seeds, burn), n_draws, n_jobs)
+
+
+def _filled(
+    kernel: Any, likelihood: Floats, bags: Bags, given: Any, n_draws: int, n_jobs: int | None
+) -> tuple[Draws, Floats]:
+    """Draws and components that a kernel writes, bag by bag; `given` are starts, prior and more."""
     draws = np.empty((len(bags), n_draws, likelihood.shape[1]), dtype=np.float32)
-    mix = np.empty((len(bags), len(prior[1])))
-    given = likelihood, bags.indptr, bags.indices, starts, *prior, seeds, burn
-    over_ranges(lambda a, b: gibbs(*given, draws, mix, a, b), len(bags), n_jobs)
+    mix = np.empty((len(bags), len(given[2])))
+    common = likelihood, bags.indptr, bags.indices, *given
+    over_ranges(lambda a, b: kernel(*common, draws, mix, a, b), len(bags), n_jobs)
     return draws, mix
 
 
@@ -193,31 +197,21 @@ def _normal(
         inner = np.diag(owner.sum(axis=0)) - owner.T @ owner
         curvature = (m + alpha.sum()) * (np.diag(p) - np.outer(p, p)) - inner
         free = np.delete(np.arange(k), int(np.argmax(p)))
-        factor = _factor(curvature[np.ix_(free, free)])
+        factor = np.triu(factored(curvature[np.ix_(free, free)])[0])
         height = gammaln(alpha.sum()) - gammaln(alpha).sum() + alpha @ np.log(p)
         evidence[j] = np.log(density).sum() + height - np.log(np.diag(factor)).sum() + prior[1][j]
-        pieces.append((owner.mean(axis=0), inner, free, factor))
+        values, vectors = np.linalg.eigh(inner)
+        root = vectors * np.sqrt(np.maximum(values, 0))
+        pieces.append((owner.mean(axis=0), inner, root, free, factor))
     mix = softmax(evidence)
     draws = np.empty((n_draws, k))
     for t, j in enumerate(rng.choice(len(mix), n_draws, p=mix)):
-        centre, inner, free, factor = pieces[j]
+        centre, inner, root, free, factor = pieces[j]
         move = np.zeros(k)
         move[free] = solve_triangular(factor, rng.normal(size=k - 1), lower=False)
-        values, vectors = np.linalg.eigh(inner)
-        noise = vectors @ (np.sqrt(np.maximum(values, 0)) * rng.normal(size=k))
+        noise = root @ rng.normal(size=k)
         draws[t] = np.maximum(centre + (inner @ move + noise) / m, 0.0)
     return draws / draws.sum(axis=1, keepdims=True), mix
-
-
-def _factor(matrix: Floats) -> Floats:
-    """Upper Cholesky factor, of a matrix that is made positive definite if need be."""
-    ridge = 0.0
-    for _ in range(30):
-        try:
-            return np.triu(cho_factor(matrix + ridge * np.eye(len(matrix)))[0])
-        except LinAlgError:
-            ridge = max(10 * ridge, 1e-10 * float(np.abs(matrix).max()))
-    raise InputError("the likelihood of a bag is flat: its scores tell nothing about its shares.")
 
 
 def decide(draws: Draws, spec: str | Measure, sizes: Any, n_jobs: int | None = None) -> Floats:

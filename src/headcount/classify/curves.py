@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 from scipy.special import log_softmax
 from sklearn.model_selection import StratifiedKFold
 
 from headcount import _validation as check
 from headcount.classify.calibration import Calibrator, _centred, _margins, _warn_unless_flat
 from headcount.exceptions import InputError
+from headcount.kernels.linear import factored
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -224,7 +225,7 @@ class _Problem:
         loss, logp = self.value(theta)
         for _ in range(50):
             slope = self.gradient(theta, logp)
-            step = cho_solve(_factored(self.curvature(logp)), slope)
+            step = cho_solve(factored(self.curvature(logp)), slope)
             gain = float(slope @ step)
             if gain < enough:
                 break
@@ -243,7 +244,7 @@ class _Problem:
     def resampled(self, theta: Floats, n: int, rng: np.random.Generator) -> Iterator[Floats]:
         """Minima for resampled items, each class keeping its number, by one step."""
         logp = self.value(theta)[1]
-        factor = _factored(self.curvature(logp))
+        factor = factored(self.curvature(logp))
         counts = np.bincount(self.codes)
         for _ in range(n):
             weight = np.empty(len(self.codes))
@@ -251,16 +252,6 @@ class _Problem:
                 if count:
                     weight[self.codes == c] = rng.multinomial(count, np.full(count, 1 / count))
             yield theta - cho_solve(factor, self.gradient(theta, logp, weight))
-
-
-def _factored(matrix: Floats) -> Any:
-    """Cholesky factor; rounding may have left a matrix that is not quite positive definite."""
-    ridge = 0.0
-    while True:
-        try:
-            return cho_factor(matrix + ridge * np.eye(len(matrix)))
-        except LinAlgError:
-            ridge = max(10 * ridge, 1e-12 * float(np.trace(matrix)))
 
 
 def _log_posteriors(z: Floats, features: Floats, theta: Floats) -> Floats:

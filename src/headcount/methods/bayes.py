@@ -175,7 +175,7 @@ class BayesQuantifier(ScoreQuantifier):
                 mix = told(np.asarray(bags.prevalence), bags.sizes, (alpha, np.log(weights)))
             else:
                 self.prior_ = alpha, np.log(weights)
-                mix = np.vstack([part for _, part in self._posteriors(raw, bags)])
+                mix = np.vstack([part for _, _, part in self._posteriors(raw, bags)])
             before, weights = weights, (mix.sum(axis=0) + 0.1) / (len(mix) + 0.1 * len(alpha))
             if np.abs(weights - before).max() < 1e-3:
                 break
@@ -249,15 +249,14 @@ class BayesQuantifier(ScoreQuantifier):
 
     def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
         """Best answers; `scores` come from the classifier, since every world calibrates anew."""
-        parts, done = [], 0
-        for draws, _ in self._posteriors(scores, bags):
-            sizes = bags.sizes[done : done + len(draws)]
-            parts.append(decide(draws, self.measure, sizes, self.n_jobs))
-            done += len(draws)
+        parts = [
+            decide(draws, self.measure, bags.sizes[some], self.n_jobs)
+            for some, draws, _ in self._posteriors(scores, bags)
+        ]
         return np.concatenate(parts)
 
-    def _posteriors(self, raw: Floats, bags: Bags) -> Iterator[tuple[Draws, Floats]]:
-        """Draws of the shares of some bags at a time, and how likely components of the prior are.
+    def _posteriors(self, raw: Floats, bags: Bags) -> Iterator[tuple[slice, Draws, Floats]]:
+        """Some bags at a time, draws of their shares, and how likely components of the prior are.
 
         A world goes with one classifier; there are at least as many of them.
         """
@@ -283,12 +282,12 @@ class BayesQuantifier(ScoreQuantifier):
                 )
                 draws[:, w * each : (w + 1) * each] = part
                 mix += own / len(worlds)
-            yield draws, mix
+            yield slice(at, at + step), draws, mix
 
     def _simulator(self, held: Floats, codes: Ints) -> Simulator:
         """Simulated bags are many: one calibrator and fewer draws are enough for them."""
         quick = copy(self)
-        quick.n_draws, quick.n_jobs = QUICK, self.n_jobs
+        quick.n_draws = QUICK
         if self.likelihood == "posteriors":
             mean = self._posterior_by(self.calibrator_, held).mean(axis=0)
             quick.worlds_ = [(self.calibrator_, mean)]
@@ -312,12 +311,9 @@ class BayesQuantifier(ScoreQuantifier):
             scaled.prior_ = alpha * fewer, log_weights
             return scaled._counted(raw, bags, bags.sizes, request)
         parts: list[tuple[Floats, ...]] = []
-        done = 0
-        for draws, _ in self._posteriors(raw, bags):
-            some = sizes[done : done + len(draws)]
-            answer = decide(draws, self.measure, some, self.n_jobs)
-            parts.append((answer, *_spread(draws, some, request)))
-            done += len(draws)
+        for some, draws, _ in self._posteriors(raw, bags):
+            answer = decide(draws, self.measure, sizes[some], self.n_jobs)
+            parts.append((answer, *_spread(draws, sizes[some], request)))
         estimates, mean, variance, levels = (np.concatenate(c) for c in zip(*parts, strict=True))
         spread = Spread(mean, variance, levels)
         return Interval.around(self.classes_, estimates, spread, request.level)
