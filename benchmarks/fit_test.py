@@ -21,10 +21,10 @@ from sklearn.pipeline import make_pipeline
 
 import harness  # first: it sets one thread for everybody
 from headcount import SLD, Bags, UniformPrevalence
-from headcount.classify.channels import Channels
-from headcount.diagnostics import DRIFT_LEVEL, LEVEL, FitTest
-from headcount.intervals import Request
-from headcount.practice import Inputs, Model
+from headcount.inference.diagnostics import DRIFT_LEVEL, LEVEL, FitTest
+from headcount.inference.intervals import Request
+from headcount.tables import Inputs, Model
+from headcount.tables.channels import Channels
 from headcount.text import TfIdf
 from interval_coverage import TRAINING, items
 

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 import harness  # first: it sets one thread for everybody
 from headcount import ACC, CC, PACC, PCC, SLD, Bags, EDy, HDy, KDEyML
-from headcount.intervals import Request
+from headcount.inference.intervals import Request
 from headcount.methods.sharing import SharedPasses
 
 METHODS = {

@@ -81,7 +81,7 @@ def read_parts(path: Path) -> int:
 def count_all(model, paths: list[str]):
     """Shares by month with intervals and tests."""
     from headcount.data.stream import sources
-    from headcount.practice import count
+    from headcount.tables import count
 
     found = count(model, sources(paths), by="month:date")
     return found.interval.prevalence, int(found.sizes.sum())
@@ -89,7 +89,7 @@ def count_all(model, paths: list[str]):
 
 def main() -> None:
     """Print a table."""
-    from headcount.practice import Inputs, Model
+    from headcount.tables import Inputs, Model
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=10_000_000)

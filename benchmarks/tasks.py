@@ -24,8 +24,8 @@ from sklearn.preprocessing import StandardScaler
 
 import workloads
 from headcount import Bags, DirichletPrevalence, NaturalPrevalence, UniformPrevalence
-from headcount.classify import cross_fit
-from headcount.classify.crossfit import score
+from headcount.scores import cross_fit
+from headcount.scores.crossfit import score
 from headcount.text import TfIdf
 
 HOME = Path(os.environ.get("HEADCOUNT_SHARED_DATA", "../shared/data"))

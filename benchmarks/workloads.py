@@ -124,8 +124,8 @@ def scores(task: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, Bags]:
     """Held-out training posteriors, training labels, pool posteriors and bags of a workload."""
     from sklearn.linear_model import LogisticRegression
 
-    from headcount.classify import cross_fit
-    from headcount.classify.crossfit import score
+    from headcount.scores import cross_fit
+    from headcount.scores.crossfit import score
 
     spec, data = SPECS[task], make(task)
     path = CACHE / f"{task}-scores.npz"

@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-import headcount.trials
+import headcount.selection.trials
 from headcount import (
     PCC,
     SLD,
@@ -20,7 +20,7 @@ from headcount import (
     InputError,
     UniformPrevalence,
 )
-from headcount.models import load, save
+from headcount.methods.files import load, save
 from headcount.testing import check_quantifier
 
 
@@ -149,8 +149,8 @@ def test_a_file_gives_the_same_answers(tmp_path):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_it_is_a_quantifier(monkeypatch, n_classes):
-    monkeypatch.setattr(headcount.trials, "FOLDS", 2)
-    monkeypatch.setattr(headcount.trials, "REPEATS", 1)
+    monkeypatch.setattr(headcount.selection.trials, "FOLDS", 2)
+    monkeypatch.setattr(headcount.selection.trials, "REPEATS", 1)
     few(monkeypatch, bayes=BayesQuantifier(n_worlds=2, n_draws=40))
     check_quantifier(AutoQuantifier(LogisticRegression(), budget=0), n_classes=n_classes)
 

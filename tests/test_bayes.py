@@ -9,9 +9,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from headcount import PCC, SLD, Bags, BayesQuantifier, Blend, InputError, UniformPrevalence, measure
-from headcount.intervals import Request
-from headcount.models import load, save
-from headcount.posteriors import (
+from headcount.inference.intervals import Request
+from headcount.inference.posteriors import (
     EXACT,
     _gibbs,
     _normal,
@@ -22,6 +21,7 @@ from headcount.posteriors import (
     sample,
     told,
 )
+from headcount.methods.files import load, save
 
 
 def two_gaussians(n, share, rng, gap=1.5):

@@ -7,8 +7,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import headcount
 from headcount import methods
-from headcount.classify.calibration import CALIBRATORS
 from headcount.measures import DEFINITIONS
+from headcount.scores.calibration import CALIBRATORS
 from headcount.testing import QUANTIFIER_CHECKS, check_measure, check_protocol, check_quantifier
 from headcount.testing.quantifiers import clone
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from headcount import PACC, SLD, Bags, InputError, UniformPrevalence
-from headcount.classify.channels import Channels
-from headcount.diagnostics import LEVEL, Diagnosis, FitTest
+from headcount.inference.diagnostics import LEVEL, Diagnosis, FitTest
+from headcount.tables.channels import Channels
 from headcount.testing.quantifiers import make_items
 
 

@@ -24,9 +24,9 @@ from headcount import (
     WithIntervals,
     methods,
 )
-from headcount.intervals import Request, bounds, spread_of
+from headcount.inference.intervals import Request, bounds, spread_of
+from headcount.inference.simulation import Simulator
 from headcount.methods.base import ScoreQuantifier
-from headcount.simulation import Simulator
 from headcount.testing.quantifiers import make_items
 
 SCORED = sorted(

@@ -8,10 +8,10 @@ from hypothesis.extra import numpy as hnp
 from scipy.optimize import minimize, nnls
 
 from headcount import Bags
+from headcount.inference.mixtures import maximise_likelihood
 from headcount.kernels import simplex
 from headcount.kernels.compiled.quadratic import nonnegative_quadratic
 from headcount.kernels.compiled.simplex import pulled_weights
-from headcount.mixtures import maximise_likelihood
 from headcount.protocols.artificial import compositions
 
 finite = st.floats(-3, 3, allow_nan=False, width=32)

@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from headcount import MLPE, PACC, HeadcountError, InputError
+from headcount._core.frame import Frame
 from headcount.cli.app import app
-from headcount.frame import Frame
 from headcount.lequa import (
     TaskData,
     baselines,

@@ -13,10 +13,9 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 import headcount
-from headcount import SLD, GridSearch, InputError, MedianOf
+from headcount import SLD, GridSearch, InputError, MedianOf, TextQuantifier
 from headcount.lequa import make_corpus
-from headcount.models import load, manifest_of, save
-from headcount.text import TextQuantifier
+from headcount.methods.files import load, manifest_of, save
 
 X, y = load_iris(return_X_y=True)
 BINARY = y < 2

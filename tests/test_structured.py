@@ -8,8 +8,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from headcount import SLD, SVMAE, SVMKLD, SVMNKLD, SVMQ, SVMRAE, InputError, UniformPrevalence
-from headcount.classify.structured import LOSSES, StructuredSVM, count_losses, q_loss, separate
 from headcount.exceptions import ConvergenceWarning
+from headcount.scores.structured import LOSSES, StructuredSVM, count_losses, q_loss, separate
 from headcount.testing.quantifiers import make_items
 
 

@@ -10,7 +10,16 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from headcount import CC, PACC, SLD, HeadcountError, InputError, UniformPrevalence, evaluate
+from headcount import (
+    CC,
+    PACC,
+    SLD,
+    HeadcountError,
+    InputError,
+    TextQuantifier,
+    UniformPrevalence,
+    evaluate,
+)
 from headcount.lequa import make_corpus
 from headcount.systems.lequa2022 import uni_padova
 from headcount.text import (
@@ -18,7 +27,6 @@ from headcount.text import (
     FineTuned,
     MeanVectors,
     SentenceEncoder,
-    TextQuantifier,
     TfIdf,
     make_vectorizer,
 )

@@ -5,9 +5,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from headcount import MAX, MS, MS2, PACC, SMM, SORD, T50, ContinuousSweep, DyS, InputError, X
+from headcount import MAX, MS, MS2, PACC, SMM, SORD, T50, ContinuousSweep, DyS, InputError
 from headcount.exceptions import UnreliableWarning
 from headcount.kernels.compiled.scores import _median
+from headcount.methods import X
 from headcount.testing.quantifiers import make_items
 
 

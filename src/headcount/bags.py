@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
 from headcount.exceptions import InputError, choose
 from headcount.kernels.threads import over_ranges
 
@@ -50,11 +51,11 @@ class Bags:
     [[5.0], [1.5]]
     """
 
-    indptr: NDArray[np.int64]
+    indptr: Ints
     indices: NDArray[Any]
     n_items: int
     ids: NDArray[Any] = field(default_factory=lambda: np.empty(0))
-    prevalence: NDArray[np.float64] | None = None
+    prevalence: Floats | None = None
     classes: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
@@ -107,7 +108,7 @@ class Bags:
         return (self.items(s) for s in range(len(self)))
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Number of items in each bag."""
         return np.diff(self.indptr)
 
@@ -125,7 +126,7 @@ class Bags:
 
     def shares(
         self, codes: NDArray[np.integer[Any]], n_codes: int, n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Share of each code 0..n_codes-1 among the items of each bag."""
         from headcount.kernels.compiled.bags import bag_counts
 
@@ -142,7 +143,7 @@ class Bags:
         )
         return counts / self.sizes[:, None]
 
-    def means(self, features: Any, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def means(self, features: Any, n_jobs: int | None = None) -> Floats:
         """Mean of a feature matrix over each bag: one product, for dense or sparse features."""
         if features.shape[0] != self.n_items:
             raise InputError(f"{features.shape[0]} rows of features for {self.n_items} items.")
@@ -232,7 +233,7 @@ class Bags:
         return cls.from_groups(stamps.astype(f"datetime64[{PERIODS[every]}]"), y=y)
 
     @classmethod
-    def _made(cls, indptr: NDArray[np.int64], indices: NDArray[Any], n_items: int) -> Bags:
+    def _made(cls, indptr: Ints, indices: NDArray[Any], n_items: int) -> Bags:
         """Bags that are sound by construction: nothing is checked, and items are not sorted."""
         bags = object.__new__(cls)
         values = (indptr, _narrow(indices, n_items), n_items, np.arange(len(indptr) - 1))
@@ -268,7 +269,7 @@ def _narrow(indices: NDArray[Any], n_items: int) -> NDArray[Any]:
     return np.ascontiguousarray(indices, dtype=np.int32 if n_items < 2**31 else np.int64)
 
 
-def _sorted(indptr: NDArray[np.int64], indices: NDArray[Any]) -> NDArray[Any]:
+def _sorted(indptr: Ints, indices: NDArray[Any]) -> NDArray[Any]:
     """Indices in ascending order within each bag."""
     falls = np.flatnonzero(indices[1:] < indices[:-1]) + 1
     starts = indptr[1:-1]
@@ -280,7 +281,7 @@ def _sorted(indptr: NDArray[np.int64], indices: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(indices[np.lexsort((indices, bag))])
 
 
-def _check_structure(indptr: NDArray[np.int64], indices: NDArray[Any], n_items: int) -> None:
+def _check_structure(indptr: Ints, indices: NDArray[Any], n_items: int) -> None:
     """Refuse what would make a kernel read outside the pool."""
     if indptr.ndim != 1 or len(indptr) < 2:
         raise InputError("no bags: at least one is needed.")

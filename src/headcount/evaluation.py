@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 
+from headcount._core.frame import Frame
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
-from headcount.frame import Frame
 from headcount.measures import Measure
 from headcount.measures import measures as parse_measures
 from headcount.methods.base import Quantifier
 from headcount.methods.sharing import SharedPasses
 
-Floats = NDArray[np.float64]
 Specs = str | Measure | Iterable[str | Measure]
 
 
@@ -170,7 +170,7 @@ def leaderboard(frame: Frame, by: str = "method") -> Frame:
     return Frame(columns).rows(np.argsort(columns[f"rank({names[-1]})"], kind="stable"))
 
 
-def _ranks(name: str, means: Floats) -> NDArray[np.int64]:
+def _ranks(name: str, means: Floats) -> Ints:
     """Rank 1 is best: the largest of carc and q, the least bias either way; undefined is last."""
     kind = name.partition("(")[0]
     if kind in ("carc", "q"):

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import spearmanr
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats
 from headcount.exceptions import InputError, UndefinedMeasureWarning, choose
 
-Floats = NDArray[np.float64]
 Kernel = Callable[[Floats, Floats], Any]
 
 

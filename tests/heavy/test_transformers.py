@@ -11,14 +11,13 @@ transformers = pytest.importorskip("transformers")
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 
-from headcount import SLD, UniformPrevalence, evaluate  # noqa: E402
+from headcount import SLD, TextQuantifier, UniformPrevalence, evaluate  # noqa: E402
 from headcount.lequa import make_corpus  # noqa: E402
 from headcount.text import (  # noqa: E402
     FineTuned,
     FirstToken,
     MeanVectors,
     SentenceEncoder,
-    TextQuantifier,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore")

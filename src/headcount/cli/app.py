@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headcount.cli import lequa, practice, study
+from headcount.cli import lequa, study, tables
 
 app = typer.Typer(
     help="Not which, but how many: class shares of unlabelled data.",
@@ -17,7 +17,7 @@ app = typer.Typer(
 )
 
 
-for command in (practice.fit, practice.estimate, practice.report, practice.monitor):
+for command in (tables.fit, tables.estimate, tables.report, tables.monitor):
     app.command()(command)
 app.add_typer(study.app, name="study")
 app.add_typer(lequa.app, name="lequa")

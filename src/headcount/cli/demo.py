@@ -15,10 +15,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from headcount._core.files import write_text
+from headcount._core.frame import Frame
 from headcount.data import Dataset
 from headcount.evaluation import leaderboard
-from headcount.files import write_text
-from headcount.frame import Frame
 from headcount.lequa import baselines, build_lab, make_corpus, open_task
 from headcount.lequa.build import SENTIMENT, Recipe
 from headcount.lequa.score import Scores

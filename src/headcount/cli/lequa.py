@@ -47,8 +47,8 @@ def corpus(
     seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
     """Write a corpus of made-up reviews, to try the lab with."""
+    from headcount._core.files import write_parquet
     from headcount.exceptions import InputError
-    from headcount.files import write_parquet
     from headcount.lequa.corpus import make_corpus
 
     if output.suffix != ".parquet":
@@ -179,11 +179,11 @@ def score(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
 ) -> None:
     """Score runs: mean and deviation, ranked, with marks and pairwise tests."""
+    from headcount._core.files import write_text
     from headcount.exceptions import InputError, choose
-    from headcount.files import write_text
+    from headcount.inference.significance import LEGEND
     from headcount.lequa.runs import read_run
     from headcount.lequa.score import score_runs
-    from headcount.report.significance import LEGEND
 
     choose("kind of table", table, ["text", "markdown", "latex", "html"])
     names = [path.stem for path in runs]
@@ -252,7 +252,7 @@ def run(
     from headcount.lequa.score import score_runs
     from headcount.lequa.solve import solve
     from headcount.lequa.task import open_task
-    from headcount.selection import setting_text
+    from headcount.selection.search import setting_text
     from headcount.study.build import quantifier_classes
 
     choose("split", split, ["dev", "test"])
@@ -304,9 +304,9 @@ def baselines(
     jobs: Jobs = -1,
 ) -> None:
     """Run all baselines of the lab and write the results page; goes on where it stopped."""
+    from headcount.inference.significance import LEGEND
     from headcount.lequa.solve import baselines as solve_all
     from headcount.lequa.task import open_task
-    from headcount.report.significance import LEGEND
 
     opened = open_task(task, gold)
     typer.echo(repr(opened), err=True)

@@ -17,8 +17,8 @@ def new(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write.")] = None,
 ) -> None:
     """Write a study that comes with the package, to run or to change."""
+    from headcount._core.files import write_text
     from headcount.exceptions import InputError
-    from headcount.files import write_text
     from headcount.study import example
 
     text = example(name)
@@ -38,8 +38,8 @@ def run(
 ) -> None:
     """Run a study, or go on where it stopped."""
     from headcount.exceptions import InputError
+    from headcount.inference.significance import LEGEND
     from headcount.report.page import study_table
-    from headcount.report.significance import LEGEND
     from headcount.study import load
     from headcount.study import run as run_study
     from headcount.study import status as study_status

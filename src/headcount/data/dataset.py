@@ -13,7 +13,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
 
@@ -87,7 +88,7 @@ class Dataset:
             share = validation / (1 - test)
             labelled, chosen = _stratified(labelled, labels, share, random_state, "validation")
 
-        def part(which: NDArray[np.int64]) -> Part:
+        def part(which: Ints) -> Part:
             return Part(_safe_indexing(X, which), labels[which])
 
         return cls(name, part(labelled), part(held), None if chosen is None else part(chosen))
@@ -112,7 +113,7 @@ class Dataset:
         return Part(_stack(self.train.X, self.validation.X), self.labelled_y)
 
     @property
-    def prevalence(self) -> NDArray[np.float64]:
+    def prevalence(self) -> Floats:
         """Share of each class among the labelled items."""
         _, codes = check.encode(self.labelled_y)
         return np.bincount(codes) / len(codes)
@@ -179,8 +180,8 @@ class Dataset:
 
 
 def _stratified(
-    rows: NDArray[np.int64], labels: NDArray[Any], share: float, seed: int, what: str
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    rows: Ints, labels: NDArray[Any], share: float, seed: int, what: str
+) -> tuple[Ints, Ints]:
     if not 0 < share < 1:
         raise InputError(f"the share of {what} items must lie between 0 and 1, got {share:g}.")
     try:

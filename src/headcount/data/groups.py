@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from headcount._core.types import Bools, Ints
 from headcount.data.stream import is_text, names_of
 from headcount.exceptions import InputError
 
@@ -18,7 +18,6 @@ PERIODS = ("year", "quarter", "month", "week", "day", "hour")
 ALL = "all"
 MISSING = "(missing)"
 UNREADABLE = "(no date)"
-Ints = NDArray[np.int64]
 
 
 @dataclass
@@ -142,7 +141,7 @@ class Grouping:
         return str(np.datetime64(key * 7 - 3 if self.period == "week" else key, "D"))
 
 
-def _seconds(column: Any) -> tuple[Ints, NDArray[np.bool_]]:
+def _seconds(column: Any) -> tuple[Ints, Bools]:
     """Seconds since 1970 of the wall clock, and which cells could be read."""
     kind = column.type
     if pa.types.is_dictionary(kind):

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._core.frame import Frame
+from headcount._core.types import Floats
 from headcount.data.dataset import Dataset, Part
 from headcount.exceptions import InputError, choose
-from headcount.frame import Frame
 
 KINDS = {".csv": ",", ".tsv": "\t", ".parquet": None, ".jsonl": None, ".ndjson": None}
 
@@ -147,7 +148,7 @@ def vectorised(data: Dataset, vectorizer: Any = "tfidf", min_df: int = 5) -> Dat
     )
 
 
-def _numbers(frame: Frame, columns: list[str]) -> NDArray[np.float64]:
+def _numbers(frame: Frame, columns: list[str]) -> Floats:
     try:
         return np.column_stack([frame[c].astype(np.float64) for c in columns])
     except (TypeError, ValueError) as error:

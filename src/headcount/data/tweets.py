@@ -11,9 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from headcount._core.types import Ints
 from headcount.data.dataset import Dataset, Part
 from headcount.exceptions import InputError, choose
 
@@ -89,7 +89,7 @@ def sparse_dataset(
     return Dataset(name, parts["train"], parts["test"], parts.get("validation"))
 
 
-def read_sparse(path: str | Path) -> tuple[sparse.csr_matrix, NDArray[np.int64]]:
+def read_sparse(path: str | Path) -> tuple[sparse.csr_matrix, Ints]:
     """Matrix and labels of one feature file; empty lines are passed over, repeats are summed."""
     path = Path(path)
     if not path.is_file():

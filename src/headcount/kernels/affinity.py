@@ -10,14 +10,14 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-Floats = NDArray[np.float64]
+from headcount._core.types import Floats, Ints
+
 _BLOCK = 1 << 20  # pairs handled at once
 
 
-def by_class(rows: Floats, codes: NDArray[np.int64], k: int) -> list[Floats]:
+def by_class(rows: Floats, codes: Ints, k: int) -> list[Floats]:
     """Rows of each class."""
     return [np.ascontiguousarray(rows[codes == c]) for c in range(k)]
 

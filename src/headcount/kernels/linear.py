@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor
 
+from headcount._core.types import Floats
 from headcount.exceptions import InputError
-
-Floats = NDArray[np.float64]
 
 
 def factored(matrix: Floats) -> tuple[Floats, bool]:

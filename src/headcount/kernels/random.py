@@ -12,6 +12,7 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._core.types import Floats
 from headcount.exceptions import InputError
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
@@ -44,7 +45,7 @@ def streams(seed: int, name: str, n: int) -> NDArray[np.uint64]:
         return _mix(base + (np.arange(1, n + 1, dtype=np.uint64) * GAMMA))
 
 
-def uniforms(seed: int, name: str, n: int, width: int) -> NDArray[np.float64]:
+def uniforms(seed: int, name: str, n: int, width: int) -> Floats:
     """Uniform numbers in [0, 1), `width` for each of `n` bags."""
     with np.errstate(over="ignore"):
         steps = np.arange(1, width + 1, dtype=np.uint64) * GAMMA

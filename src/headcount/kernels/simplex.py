@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-Floats = NDArray[np.float64]
+from headcount._core.types import Bools, Floats
 
 
 def project(v: Floats) -> Floats:
@@ -92,7 +91,7 @@ def quadratic(
     return np.asarray(out)
 
 
-def optimal(grams: Floats, linear: Floats, p: Floats, tol: float = 1e-10) -> NDArray[np.bool_]:
+def optimal(grams: Floats, linear: Floats, p: Floats, tol: float = 1e-10) -> Bools:
     """Whether each row satisfies the optimality conditions, relative to the scale of G."""
     slope = _each(grams, p) - linear
     gap = (p * slope).sum(axis=1) - slope.min(axis=1)

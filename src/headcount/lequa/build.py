@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.frame import Frame
+from headcount._core.types import Ints
 from headcount.bags import Bags
 from headcount.data.tables import as_names
 from headcount.exceptions import InputError, choose
-from headcount.frame import Frame
 from headcount.lequa.publish import write_official, zip_task
 from headcount.lequa.runs import write_run
 from headcount.lequa.task import Task, write_bags, write_items, write_task
@@ -140,7 +141,7 @@ def build_lab(
     return folders
 
 
-def _kept(corpus: Frame, recipe: Recipe) -> tuple[NDArray[Any], list[str], NDArray[np.int64]]:
+def _kept(corpus: Frame, recipe: Recipe) -> tuple[NDArray[Any], list[str], Ints]:
     """Texts, names of the classes and codes, after the filters."""
     texts = corpus[recipe.text]
     labels = as_names(corpus[recipe.label])
@@ -172,8 +173,8 @@ def _kept(corpus: Frame, recipe: Recipe) -> tuple[NDArray[Any], list[str], NDArr
 
 
 def _split(
-    codes: NDArray[np.int64], classes: list[str], recipe: Recipe, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    codes: Ints, classes: list[str], recipe: Recipe, rng: np.random.Generator
+) -> tuple[Ints, Ints, Ints]:
     """Training, dev and test items, disjoint, each stratified."""
     k = len(classes)
     have = np.bincount(codes, minlength=k)
@@ -200,7 +201,7 @@ def _split(
             f"too few items for {recipe.n_train} training items and some to draw samples from: "
             f"{', '.join(short)}. Lower n_train, or loosen the filters."
         )
-    parts: list[list[NDArray[np.int64]]] = [[], [], []]
+    parts: list[list[Ints]] = [[], [], []]
     for c in range(k):
         rows = rng.permutation(np.flatnonzero(codes == c))
         rest = rows[counts[c] :]
@@ -232,7 +233,7 @@ def _write(
     name: str,
     form: str,
     items: list[Any],
-    y: NDArray[np.int64],
+    y: Ints,
     drawn: Mapping[str, Bags],
     classes: list[str],
     recipe: Recipe,

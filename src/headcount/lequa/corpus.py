@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount import _validation as check
-from headcount.frame import Frame
+from headcount._core import validation as check
+from headcount._core.frame import Frame
+from headcount._core.types import Ints
 from headcount.kernels.random import as_seed
 
 PRAISE = (
@@ -96,15 +97,13 @@ def make_corpus(n: int = 20_000, *, n_categories: int = 16, random_state: object
     )
 
 
-def _drawn(rng: np.random.Generator, weights: NDArray[Any]) -> NDArray[np.int64]:
+def _drawn(rng: np.random.Generator, weights: NDArray[Any]) -> Ints:
     ladder = np.cumsum(weights, axis=1)
     ladder /= ladder[:, -1:]
     return np.asarray((rng.random((len(weights), 1)) > ladder).sum(axis=1))
 
 
-def _texts(
-    rng: np.random.Generator, stars: NDArray[np.int64], category: NDArray[np.int64]
-) -> NDArray[np.object_]:
+def _texts(rng: np.random.Generator, stars: Ints, category: Ints) -> NDArray[np.object_]:
     """Words by chance: filler, words of the category (now and then of another), of the mood."""
     filler, praise, blame = FILLER.split(), PRAISE.split(), BLAME.split()
     things = [THINGS[c].split() for c in CATEGORIES]

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._core.files import read_json, write_json, write_whole
 from headcount.exceptions import InputError
-from headcount.files import read_json, write_json, write_whole
 from headcount.lequa.runs import read_run
 from headcount.lequa.task import save_array, write_items, write_task
 from headcount.lequa.tasks import SPECS

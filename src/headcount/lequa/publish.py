@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount.files import write_text, write_whole
+from headcount._core.files import write_text, write_whole
 from headcount.lequa.runs import write_run
 from headcount.lequa.task import Task
 

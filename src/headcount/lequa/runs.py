@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from headcount._core.files import write_text
+from headcount._core.types import Floats
 from headcount.exceptions import InputError
-from headcount.files import write_text
 
-Floats = NDArray[np.float64]
 TOLERANCE = 1e-3  # how far a row's sum may lie from 1
 SHOWN = 100  # faults that are listed one by one
 _ID = re.compile(r"-?[0-9]{1,18}")

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._core.frame import Frame
+from headcount._core.types import Floats
 from headcount.exceptions import InputError
-from headcount.frame import Frame
+from headcount.inference.significance import against_best, nemenyi, wilcoxon_holm
 from headcount.lequa.runs import read_run
 from headcount.measures import measure
 from headcount.report import figures
 from headcount.report.page import drawn, frame_table, page
-from headcount.report.significance import against_best, nemenyi, wilcoxon_holm
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

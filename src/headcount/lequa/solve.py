@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from headcount._core.files import write_parquet, write_text
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.data.dataset import Part
 from headcount.exceptions import InputError
-from headcount.files import write_parquet, write_text
 from headcount.lequa.runs import write_run
 from headcount.lequa.score import Scores, score_runs
 from headcount.lequa.task import Task
@@ -23,12 +23,11 @@ from headcount.lequa.tasks import SPECS
 from headcount.methods import ACC, CC, MLPE, PACC, PCC, SLD, HDy
 from headcount.methods.base import Quantifier
 from headcount.report.page import frame_table, published
-from headcount.selection import GridSearch
+from headcount.selection.search import GridSearch
 from headcount.study import Method, Study, run
 from headcount.systems import lequa2022
 from headcount.text.names import make_vectorizer
 
-Floats = NDArray[np.float64]
 GRID: dict[str, list[Any]] = {
     "classifier__C": [10.0**i for i in range(-3, 4)],
     "classifier__class_weight": [None, "balanced"],
@@ -49,7 +48,7 @@ class TaskData:
             raise InputError(f"{task.name} needs dev and test samples to be solved.")
 
     @property
-    def classes(self) -> NDArray[np.int64]:
+    def classes(self) -> Ints:
         """Codes of the classes."""
         return np.arange(self.task.n_classes)
 

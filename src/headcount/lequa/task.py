@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._core.files import write_json, write_text, write_whole
+from headcount._core.frame import Frame
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.data.dataset import Part
 from headcount.exceptions import InputError
-from headcount.files import write_json, write_text, write_whole
-from headcount.frame import Frame
 from headcount.lequa.runs import read_run
 
-Floats = NDArray[np.float64]
 VERSION = 1
 
 
@@ -229,14 +229,14 @@ def write_task(
     write_json(folder / "task.json", about)
 
 
-def write_items(folder: Path, split: str, X: Any, y: NDArray[np.int64] | None = None) -> None:
+def write_items(folder: Path, split: str, X: Any, y: Ints | None = None) -> None:
     """Write the items of a split, and their labels if they are training items."""
     folder.mkdir(parents=True, exist_ok=True)
     if X.dtype.kind == "f":
         data = np.ascontiguousarray(X, dtype="<f4")
         write_whole(folder / f"{split}.f32", data.tofile)
     else:
-        from headcount.files import write_parquet
+        from headcount._core.files import write_parquet
 
         write_parquet(folder / f"{split}.parquet", Frame({"text": X}))
     if y is not None:

@@ -6,18 +6,17 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.classify.calibration import Calibrator
 from headcount.exceptions import InputError, UnreliableWarning, choose
 from headcount.kernels import simplex
 from headcount.kernels.threads import over_ranges
 from headcount.methods.base import ScoreQuantifier
 from headcount.methods.counting import posterior_means
+from headcount.scores.calibration import Calibrator
 
-Floats = NDArray[np.float64]
 RIDGE = 1e-10  # pulls what the data leave open to the training prevalence
 
 
@@ -86,9 +85,7 @@ class PACC(ScoreQuantifier):
         """Mean feature of each bag."""
         return posterior_means(scores, bags, self.n_jobs)
 
-    def _learn(
-        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
-    ) -> None:
+    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
         assert scores is not None and codes is not None
         k = len(frequency)
         self.frequency_ = frequency
@@ -129,7 +126,7 @@ class PACC(ScoreQuantifier):
         solved: Floats = np.linalg.solve(self.confusion_, q.T).T.astype(np.float64)
         return simplex.clip_and_normalise(solved)
 
-    def _second_step(self, p: Floats, q: Floats, sizes: NDArray[np.int64]) -> Floats:
+    def _second_step(self, p: Floats, q: Floats, sizes: Ints) -> Floats:
         """Weigh the equations by the inverse covariance of q - M p at the first estimate.
 
         One equation is left out, because features sum to one.
@@ -290,9 +287,7 @@ class RLLS(ScoreQuantifier):
         check.at_least("alpha", self.alpha, 0)
         check.at_least("delta", self.delta, 1e-12, 1 - 1e-12)
 
-    def _learn(
-        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
-    ) -> None:
+    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
         assert scores is not None and codes is not None
         k, n = len(frequency), len(codes)
         features = np.eye(k)[scores.argmax(axis=1)] if self.hard else scores
@@ -321,7 +316,7 @@ class RLLS(ScoreQuantifier):
         return simplex.clip_and_normalise(weights * self.frequency_)
 
 
-def class_means(features: Floats, codes: NDArray[np.int64], k: int) -> Floats:
+def class_means(features: Floats, codes: Ints, k: int) -> Floats:
     """Matrix whose column c is the mean feature of the items of class c."""
     return np.column_stack([features[codes == c].mean(axis=0) for c in range(k)])
 

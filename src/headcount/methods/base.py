@@ -17,18 +17,18 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Bools, Floats, Ints
 from headcount.bags import Bags
-from headcount.classify.calibration import Calibrator, logits_of, make_calibrator
-from headcount.classify.crossfit import ScorePass, cross_fit, score, score_pass
 from headcount.exceptions import ConvergenceWarning, InputError, UnreliableWarning
-from headcount.intervals import Interval, Request, Spread, spread_of, stretch
-from headcount.simulation import Simulator
+from headcount.inference.intervals import Interval, Request, Spread, spread_of, stretch
+from headcount.inference.simulation import Simulator
+from headcount.scores.calibration import Calibrator, logits_of, make_calibrator
+from headcount.scores.crossfit import ScorePass, cross_fit, score, score_pass
 
 if TYPE_CHECKING:
-    from headcount.diagnostics import Diagnosis, ScoreTest
+    from headcount.inference.diagnostics import Diagnosis, ScoreTest
 
-Floats = NDArray[np.float64]
 REFITTED = 1.05  # on standard errors: held-out items were scored by classifiers of fewer items
 SPLITS = 6  # halvings of the labelled items that show how much a method remembers
 
@@ -146,9 +146,7 @@ class ScoreQuantifier(Quantifier):
         self.random_state = random_state
 
     @abstractmethod
-    def _learn(
-        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
-    ) -> None:
+    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
         """Learn from held-out, calibrated scores and class numbers."""
 
     @abstractmethod
@@ -211,9 +209,7 @@ class ScoreQuantifier(Quantifier):
         self._check_intervals()
         return self._counted(self._raw(X, bags), bags, bags.sizes, request)
 
-    def _counted(
-        self, raw: Floats, bags: Bags, sizes: NDArray[np.int64], request: Request
-    ) -> Interval:
+    def _counted(self, raw: Floats, bags: Bags, sizes: Ints, request: Request) -> Interval:
         """Estimates with bounds of bags that stand for sets of these sizes."""
         return self._intervals(self._estimate(raw, bags), sizes, request)
 
@@ -221,7 +217,7 @@ class ScoreQuantifier(Quantifier):
         return self._fit_test().run(self._calibrated(self._raw(X, bags)), bags)
 
     def _fit_test(self) -> ScoreTest:
-        from headcount.diagnostics import ScoreTest
+        from headcount.inference.diagnostics import ScoreTest
 
         self._check_held("the test is made from")
         assert self.held_scores_ is not None and self.held_codes_ is not None
@@ -261,7 +257,7 @@ class ScoreQuantifier(Quantifier):
                 "a class has fewer items than that."
             )
 
-    def _intervals(self, estimates: Floats, sizes: NDArray[np.int64], request: Request) -> Interval:
+    def _intervals(self, estimates: Floats, sizes: Ints, request: Request) -> Interval:
         """Bounds of estimates that were made of bags of these sizes."""
         held, codes = self.held_scores_, self.held_codes_
         assert held is not None and codes is not None
@@ -283,12 +279,10 @@ class ScoreQuantifier(Quantifier):
         own = self.classifier_ is None or isinstance(self.classifier_, FrozenEstimator)
         return not own and not self.fold_classifiers_
 
-    def _simulator(self, held: Floats, codes: NDArray[np.int64]) -> Simulator:
+    def _simulator(self, held: Floats, codes: Ints) -> Simulator:
         return Simulator(lambda bags: self._estimate(held, bags), codes, len(self.classes_))
 
-    def _halves(
-        self, held: Floats, codes: NDArray[np.int64]
-    ) -> Iterator[tuple[Simulator, Simulator]]:
+    def _halves(self, held: Floats, codes: Ints) -> Iterator[tuple[Simulator, Simulator]]:
         """Simulators of one half of the labelled items, which is learnt from, and of the other."""
         if np.bincount(codes).min() < 4:
             raise InputError(
@@ -303,7 +297,7 @@ class ScoreQuantifier(Quantifier):
                 half._simulator(held[other], codes[other]),
             )
 
-    def _learnt_from(self, held: Floats, codes: NDArray[np.int64]) -> Self:
+    def _learnt_from(self, held: Floats, codes: Ints) -> Self:
         """The same quantifier, learnt from a part of the held-out scores."""
         frequency = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
         done = ScorePass(self.classes_, frequency, None, held, codes, self.score_kind_)
@@ -491,7 +485,7 @@ def check_quantifier_type(value: Any) -> None:
         )
 
 
-def warn_unconverged(converged: NDArray[np.bool_], what: str, hint: str = "") -> None:
+def warn_unconverged(converged: Bools, what: str, hint: str = "") -> None:
     """Say for how many bags a solver stopped before it was done."""
     if not converged.all():
         warnings.warn(

@@ -7,26 +7,14 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.classify.calibration import (
-    FLOOR,
-    Calibrator,
-    logits_of,
-    resampled,
-    resampled_rows,
-)
-from headcount.classify.crossfit import ScorePass
 from headcount.exceptions import InputError, choose
-from headcount.intervals import Interval, Request, Spread, joint_level
-from headcount.kernels import affinity
-from headcount.kernels.random import as_seed, streams
-from headcount.measures import Measure, measure
-from headcount.methods.base import ScoreQuantifier
-from headcount.posteriors import (
+from headcount.inference.intervals import Interval, Request, Spread, joint_level
+from headcount.inference.posteriors import (
     BURN,
     FLAT,
     MEASURES,
@@ -39,10 +27,19 @@ from headcount.posteriors import (
     sample,
     told,
 )
-from headcount.simulation import Simulator
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from headcount.inference.simulation import Simulator
+from headcount.kernels import affinity
+from headcount.kernels.random import as_seed, streams
+from headcount.measures import Measure, measure
+from headcount.methods.base import ScoreQuantifier
+from headcount.scores.calibration import (
+    FLOOR,
+    Calibrator,
+    logits_of,
+    resampled,
+    resampled_rows,
+)
+from headcount.scores.crossfit import ScorePass
 
 LIKELIHOODS = ["posteriors", "histograms", "kernels"]
 NEXT = 5  # sweeps that are not used when a chain goes on in another world

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Bools, Floats, Ints
 from headcount.bags import Bags
 from headcount.kernels.simplex import from_each_against_rest, rest_columns
 from headcount.methods.base import (
@@ -21,8 +21,6 @@ from headcount.methods.base import (
     _some,
     check_quantifier_type,
 )
-
-Floats = NDArray[np.float64]
 
 
 class BinaryQuantifier(ScoreQuantifier):
@@ -36,16 +34,14 @@ class BinaryQuantifier(ScoreQuantifier):
     _flat_to_prior = True
 
     @abstractmethod
-    def _learn_two(self, scores: Floats, positive: NDArray[np.bool_], frequency: float) -> Any:
+    def _learn_two(self, scores: Floats, positive: Bools, frequency: float) -> Any:
         """What is to be kept of the held-out scores of one class against the rest."""
 
     @abstractmethod
     def _aggregate_two(self, learnt: Any, scores: Floats, bags: Bags) -> Floats:
         """Share of the positive class in every bag."""
 
-    def _learn(
-        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
-    ) -> None:
+    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
         assert scores is not None and codes is not None
         columns = rest_columns(len(frequency))
         self.learnt_ = [
@@ -115,7 +111,7 @@ class OneVsAll(MetaQuantifier):
         return from_each_against_rest(shares)
 
 
-def _fit(quantifier: Quantifier, X: Any, y: NDArray[np.bool_]) -> Quantifier:
+def _fit(quantifier: Quantifier, X: Any, y: Bools) -> Quantifier:
     return quantifier.fit(X, y)
 
 

@@ -6,18 +6,16 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.classify.crossfit import ScorePass
 from headcount.exceptions import InputError
-from headcount.intervals import Interval, Request
+from headcount.inference.intervals import Interval, Request
 from headcount.methods.base import ScoreQuantifier
 from headcount.methods.bayes import BayesQuantifier
 from headcount.methods.likelihood import SLD
-
-Floats = NDArray[np.float64]
+from headcount.scores.crossfit import ScorePass
 
 
 class Blend(ScoreQuantifier):
@@ -91,18 +89,14 @@ class Blend(ScoreQuantifier):
         self.members_ = [clone(q)._fit_pass(replace(done, folds=())) for q in several]
         return super()._fit_pass(done)
 
-    def _learn(
-        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
-    ) -> None:
+    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
         """Members have learnt already."""
 
     def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
         answers = [q._estimate(scores, bags) for q in self.members_]
         return np.asarray(np.tensordot(self.weights_, answers, axes=1))
 
-    def _counted(
-        self, raw: Floats, bags: Bags, sizes: NDArray[np.int64], request: Request
-    ) -> Interval:
+    def _counted(self, raw: Floats, bags: Bags, sizes: Ints, request: Request) -> Interval:
         """A member that has a posterior gives the interval; else it is simulated."""
         own = [q for q in self.members_ if isinstance(q, BayesQuantifier)]
         if not own:

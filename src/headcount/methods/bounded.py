@@ -11,15 +11,15 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.classify.crossfit import _splits
-from headcount.intervals import Interval, Request, from_pairs
+from headcount.inference.intervals import Interval, Request, from_pairs
+from headcount.inference.simulation import Simulator
 from headcount.methods.adjusting import PACC
 from headcount.methods.base import MetaQuantifier, Quantifier, check_quantifier_type
-from headcount.simulation import Simulator
+from headcount.scores.crossfit import _splits
 
-Floats = NDArray[np.float64]
 KEEP = 0.1  # share of the simulated bags that is near enough to an estimate
 
 
@@ -86,9 +86,9 @@ class WithIntervals(MetaQuantifier):
         self,
         X: Any,
         y: NDArray[Any],
-        codes: NDArray[np.int64],
-        train: NDArray[np.int64],
-        test: NDArray[np.int64],
+        codes: Ints,
+        train: Ints,
+        test: Ints,
         rng: np.random.Generator,
     ) -> tuple[Floats, Floats]:
         """Estimates and truths of bags made of one fold, of shape (sizes, bags, classes)."""

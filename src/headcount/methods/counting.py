@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -13,12 +13,11 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.intervals import Interval, Request
+from headcount.inference.intervals import Interval, Request
 from headcount.methods.base import Quantifier, ScoreQuantifier, _same_pool, _some
-
-Floats = NDArray[np.float64]
 
 
 class MLPE(Quantifier):
@@ -98,9 +97,7 @@ class CC(ScoreQuantifier):
     _learns_from_scores = False
     _holds_under_shift = False
 
-    def _learn(
-        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
-    ) -> None:
+    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
         """Nothing to learn beyond the classifier."""
 
     def _aggregate(self, scores: Floats, bags: Bags) -> Floats:

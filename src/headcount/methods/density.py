@@ -5,22 +5,21 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.classify.calibration import Calibrator
 from headcount.exceptions import InputError
+from headcount.inference.mixtures import maximise_likelihood
 from headcount.kernels import affinity
 from headcount.methods.adjusting import class_means
 from headcount.methods.base import ScoreQuantifier, warn_unconverged
 from headcount.methods.distances import check_bandwidth
 from headcount.methods.histograms import match_features
-from headcount.mixtures import maximise_likelihood
+from headcount.scores.calibration import Calibrator
 
-Floats = NDArray[np.float64]
 BANDWIDTHS = np.linspace(0.01, 0.20, 20)
 
 
@@ -67,9 +66,7 @@ class KDEyML(ScoreQuantifier):
         super()._check_params()
         check_bandwidth(self.bandwidth, "cv")
 
-    def _learn(
-        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
-    ) -> None:
+    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
         assert scores is not None and codes is not None
         self.frequency_ = frequency
         if self.bandwidth == "cv":
@@ -78,12 +75,12 @@ class KDEyML(ScoreQuantifier):
             self.bandwidth_ = float(self.bandwidth)
         self._densities(scores, codes)
 
-    def _densities(self, scores: Floats, codes: NDArray[np.int64]) -> Self:
+    def _densities(self, scores: Floats, codes: Ints) -> Self:
         """Keep what the chosen bandwidth needs of the held-out scores."""
         self._by_class = affinity.by_class(scores, codes, len(self.frequency_))
         return self
 
-    def _choose_bandwidth(self, scores: Floats, codes: NDArray[np.int64]) -> float:
+    def _choose_bandwidth(self, scores: Floats, codes: Ints) -> float:
         from headcount.protocols import UniformPrevalence
 
         k = len(self.frequency_)
@@ -143,7 +140,7 @@ class KDEyCS(KDEyML):
     array([0.09, 0.91])
     """
 
-    def _densities(self, scores: Floats, codes: NDArray[np.int64]) -> Self:
+    def _densities(self, scores: Floats, codes: Ints) -> Self:
         super()._densities(scores, codes)
         k = len(self.frequency_)
         wide = np.sqrt(2) * self.bandwidth_  # a product of two kernels is one that is wider
@@ -215,7 +212,7 @@ class KDEyHD(KDEyML):
         super()._check_params()
         check.whole("n_reference", self.n_reference, 10)
 
-    def _densities(self, scores: Floats, codes: NDArray[np.int64]) -> Self:
+    def _densities(self, scores: Floats, codes: Ints) -> Self:
         super()._densities(scores, codes)
         each = -(-self.n_reference // len(self._by_class))
         self._points = np.vstack([self._sample(rows, each) for rows in self._by_class])

@@ -6,19 +6,17 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from scipy.stats import rankdata
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.classify.calibration import Calibrator
 from headcount.exceptions import InputError, choose
 from headcount.kernels import affinity, simplex
 from headcount.methods.adjusting import RIDGE, check_tau, class_means, roughness
 from headcount.methods.base import ScoreQuantifier
-
-Floats = NDArray[np.float64]
+from headcount.scores.calibration import Calibrator
 
 
 class _KernelMatching(ScoreQuantifier):
@@ -34,9 +32,7 @@ class _KernelMatching(ScoreQuantifier):
     def _representation(self, scores: Floats) -> Floats:
         return scores
 
-    def _learn(
-        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
-    ) -> None:
+    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
         assert scores is not None and codes is not None
         self._prepare(scores)
         rows = self._representation(scores)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.kernels.simplex import clip_and_normalise
 from headcount.kernels.threads import over_ranges
 from headcount.methods.adjusting import class_means, regularised
 from headcount.methods.base import ScoreQuantifier, warn_unconverged
 from headcount.methods.counting import posterior_means
-
-Floats = NDArray[np.float64]
 
 
 class ELSA(ScoreQuantifier):
@@ -24,7 +22,7 @@ class ELSA(ScoreQuantifier):
     calibration. Tian, Zhang and Zhao (2023).
 
     With posteriors that are right, the weighted moments are f_k / sum_j s_j f_j with s = p / m +
-    p^2 / n, which attain the semiparametric bound of `headcount.limits`: no method that learns the
+    p^2 / n, which attain the semiparametric bound of `limits`: no method that learns the
     classes' densities from the labelled items alone does better, however many unlabelled there are.
 
     Parameters
@@ -45,9 +43,7 @@ class ELSA(ScoreQuantifier):
 
     _flat_to_prior = True
 
-    def _learn(
-        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
-    ) -> None:
+    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
         assert scores is not None and codes is not None
         k = len(frequency)
         self.frequency_ = frequency

@@ -13,7 +13,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError, choose
 from headcount.kernels.random import as_seed, uniforms
@@ -32,7 +33,6 @@ from headcount.methods.histograms import histograms
 from headcount.methods.sharing import SharedPasses
 from headcount.protocols.artificial import round_counts
 
-Floats = NDArray[np.float64]
 POLICIES = ["average", "ptr", "ds"]
 # Errors of a single bag, for which less is better.
 ERRORS = [n for n, d in DEFINITIONS.items() if not d.over_bags and n not in ("q", "bias")]
@@ -140,7 +140,7 @@ class Ensemble(MetaQuantifier):
             return self._nearest(answers, -overlap)
         return np.asarray(answers.mean(axis=0))
 
-    def _draw(self, codes: NDArray[np.int64]) -> Bags:
+    def _draw(self, codes: Ints) -> Bags:
         """Draw the members' samples, at uniform prevalences with some items of every class."""
         k = len(self.classes_)
         size = min(self.sample_size, len(codes))
@@ -281,9 +281,7 @@ def _histogram(scores: Floats, bags: Bags) -> Floats:
     return histograms(cells, 8, bags)
 
 
-def _fit_member(
-    quantifier: Quantifier, X: Any, y: NDArray[Any], items: NDArray[np.int64]
-) -> Quantifier:
+def _fit_member(quantifier: Quantifier, X: Any, y: NDArray[Any], items: Ints) -> Quantifier:
     return quantifier.fit(_safe_indexing(X, items), y[items])
 
 

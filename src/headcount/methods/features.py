@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import choose
 from headcount.kernels import affinity, simplex
@@ -20,7 +20,6 @@ from headcount.methods.base import Quantifier, _same_pool
 from headcount.methods.distances import matched
 from headcount.methods.histograms import DIVERGENCES, GRID, bin_counts, histograms, match_features
 
-Floats = NDArray[np.float64]
 _BAGS_AT_ONCE = 512  # memory: histograms of this many bags
 
 
@@ -52,7 +51,7 @@ class FeatureQuantifier(Quantifier):
         """Refuse impossible settings."""
 
     @abstractmethod
-    def _learn_features(self, X: Any, codes: NDArray[np.int64]) -> None:
+    def _learn_features(self, X: Any, codes: Ints) -> None:
         """Learn from checked features."""
 
     @abstractmethod
@@ -103,7 +102,7 @@ class DMx(FeatureQuantifier):
         choose("divergence", self.divergence, DIVERGENCES)
         check_tau(self.tau)
 
-    def _learn_features(self, X: Floats, codes: NDArray[np.int64]) -> None:
+    def _learn_features(self, X: Floats, codes: Ints) -> None:
         self._low, self._high = X.min(axis=0), X.max(axis=0)
         self.mixture_ = self._shares(X, Bags.from_groups(codes), self.n_bins)
 
@@ -158,7 +157,7 @@ class HDx(FeatureQuantifier):
     def _check_params(self) -> None:
         bin_counts(self.n_bins)
 
-    def _learn_features(self, X: Floats, codes: NDArray[np.int64]) -> None:
+    def _learn_features(self, X: Floats, codes: Ints) -> None:
         self._low, self._high = X.min(axis=0), X.max(axis=0)
         groups, sizes = Bags.from_groups(codes), np.bincount(codes)
         self._by_bins = {}
@@ -213,7 +212,7 @@ class EDx(FeatureQuantifier):
         )
         return -means(X.astype(np.float64, copy=False), self._by_class)
 
-    def _learn_features(self, X: Floats, codes: NDArray[np.int64]) -> None:
+    def _learn_features(self, X: Floats, codes: Ints) -> None:
         k = len(self.classes_)
         self._by_class = affinity.by_class(X.astype(np.float64, copy=False), codes, k)
         gram = class_means(self._affinity(X), codes, k)
@@ -268,7 +267,7 @@ class ReadMe(FeatureQuantifier):
         check.whole("n_words", self.n_words)
         check.at_least("n_words", self.n_words, 1, 62)
 
-    def _learn_features(self, X: Any, codes: NDArray[np.int64]) -> None:
+    def _learn_features(self, X: Any, codes: Ints) -> None:
         rng = np.random.default_rng(self.random_state)
         X = sp.csc_array(X)
         used = np.flatnonzero(np.diff(X.indptr))
@@ -321,7 +320,7 @@ def _grid_distances(root_q: Floats, own: Floats, rest: Floats, n_bins: int) -> F
     return total / n_features
 
 
-def _patterns(X: sp.csc_array, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+def _patterns(X: sp.csc_array, chosen: Ints) -> Ints:
     """Number whose bits say which of the chosen features an item has."""
     present = X[:, chosen].astype(bool).astype(np.int64)
     return np.asarray(present @ (1 << np.arange(len(chosen), dtype=np.int64))).ravel()

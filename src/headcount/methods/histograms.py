@@ -6,21 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.stats import norm
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Bools, Floats, Ints
 from headcount.bags import Bags
-from headcount.classify.calibration import Calibrator
 from headcount.exceptions import InputError, choose
 from headcount.kernels.threads import over_ranges
 from headcount.methods.adjusting import check_tau, roughness
 from headcount.methods.base import ScoreQuantifier, warn_unconverged
 from headcount.methods.binary import BinaryQuantifier
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from headcount.scores.calibration import Calibrator
 
 DIVERGENCES = {"hd": 0, "topsoe": 1, "probsymm": 2, "l2": 3, "l1": 4}
 RULES = ["equal_width", "equal_count", "normal", "binormal"]
@@ -226,9 +223,7 @@ class DMy(ScoreQuantifier):
             shares = np.cumsum(shares.reshape(shape), axis=2).reshape(len(shares), -1)
         return shares / len(offsets)
 
-    def _learn(
-        self, scores: Floats | None, codes: NDArray[np.int64] | None, frequency: Floats
-    ) -> None:
+    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
         assert scores is not None and codes is not None
         groups = Bags.from_groups(codes)
         self.mixture_ = self._features(scores, groups)
@@ -291,9 +286,7 @@ def _least_absolute(rows: Floats, target: Floats) -> Floats:
     return np.asarray(p / p.sum())
 
 
-def histograms(
-    cells: NDArray[np.int64], n_cells: int, bags: Bags, n_jobs: int | None = None
-) -> Floats:
+def histograms(cells: Ints, n_cells: int, bags: Bags, n_jobs: int | None = None) -> Floats:
     """Share of each bag's items in each cell; an item has one cell in every channel (column)."""
     from headcount.kernels.compiled.matching import bag_histograms
 

@@ -6,18 +6,17 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.classify.calibration import FLOOR, Calibrator
 from headcount.exceptions import InputError, UnreliableWarning, choose
+from headcount.inference.mixtures import maximise_likelihood
 from headcount.kernels.threads import over_ranges
 from headcount.methods.adjusting import roughness
 from headcount.methods.base import ScoreQuantifier, warn_unconverged
-from headcount.mixtures import maximise_likelihood
-
-Floats = NDArray[np.float64]
+from headcount.scores.calibration import FLOOR, Calibrator
 
 
 class SLD(ScoreQuantifier):
@@ -106,7 +105,7 @@ class SLD(ScoreQuantifier):
     def _learn(
         self,
         scores: Floats | None,
-        codes: NDArray[np.int64] | None,  # noqa: ARG002 - part of the contract
+        codes: Ints | None,  # noqa: ARG002 - part of the contract
         frequency: Floats,
     ) -> None:
         self.prior_ = frequency

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from headcount._core.types import Floats
 from headcount.bags import Bags
-from headcount.classify.crossfit import ScorePass
 from headcount.methods.base import Quantifier, ScoreQuantifier
-
-Floats = NDArray[np.float64]
+from headcount.scores.crossfit import ScorePass
 
 
 def pass_groups(quantifiers: Sequence[Quantifier]) -> list[list[int]]:

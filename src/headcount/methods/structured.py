@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.classify.structured import StructuredSVM
 from headcount.kernels.simplex import from_each_against_rest
 from headcount.methods.features import FeatureQuantifier
-
-Floats = NDArray[np.float64]
+from headcount.scores.structured import StructuredSVM
 
 
 class _StructuredCount(FeatureQuantifier):
@@ -34,7 +32,7 @@ class _StructuredCount(FeatureQuantifier):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
-    def _learn_features(self, X: Any, codes: NDArray[np.int64]) -> None:
+    def _learn_features(self, X: Any, codes: Ints) -> None:
         svm = StructuredSVM(self._loss, C=self.C, tol=self.tol, max_iter=self.max_iter)
         self.classifier_ = svm.fit(X, codes)
 

@@ -10,18 +10,15 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Bools, Floats
 from headcount.bags import Bags
-from headcount.classify.calibration import Calibrator
 from headcount.exceptions import UnreliableWarning
 from headcount.kernels.threads import over_ranges
 from headcount.methods.binary import BinaryQuantifier
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from headcount.scores.calibration import Calibrator
 
 
 class _Threshold(BinaryQuantifier):

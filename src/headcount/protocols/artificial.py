@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv, softmax
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
 from headcount.kernels.random import as_seed, streams, uniforms
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +191,7 @@ class PrevalenceGrid(ArtificialProtocol):
         return np.repeat(points, self.repeats, axis=0)
 
 
-def compositions(total: int, parts: int) -> NDArray[np.int64]:
+def compositions(total: int, parts: int) -> Ints:
     """All ways to write `total` as an ordered sum of `parts` non-negative integers."""
     table = np.arange(total + 1)[:, None]
     for _ in range(parts - 2):
@@ -204,7 +203,7 @@ def compositions(total: int, parts: int) -> NDArray[np.int64]:
     return np.column_stack([table, total - table.sum(axis=1)])
 
 
-def round_counts(prevalences: Floats, size: int, offsets: Floats) -> NDArray[np.int64]:
+def round_counts(prevalences: Floats, size: int, offsets: Floats) -> Ints:
     """Whole counts that sum to `size` and whose mean over uniform `offsets` is size * prevalence.
 
     Systematic rounding: the running total is shifted by one uniform number and cut at the
@@ -218,9 +217,9 @@ def round_counts(prevalences: Floats, size: int, offsets: Floats) -> NDArray[np.
 
 
 def _fill(
-    counts: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    class_sizes: NDArray[np.int64],
+    counts: Ints,
+    codes: Ints,
+    class_sizes: Ints,
     states: NDArray[np.uint64],
     classes: NDArray[Any] | None,
 ) -> Bags:
@@ -236,9 +235,7 @@ def _fill(
     return Bags(indptr, items.ravel(), len(codes), prevalence=truth, classes=classes)
 
 
-def _refuse_missing(
-    classes: NDArray[Any], class_sizes: NDArray[np.int64], counts: NDArray[np.int64]
-) -> None:
+def _refuse_missing(classes: NDArray[Any], class_sizes: Ints, counts: Ints) -> None:
     wanted = (class_sizes == 0) & (counts.sum(axis=0) > 0)
     if wanted.any():
         raise InputError(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from headcount import _validation as check
+from headcount._core import validation as check
 from headcount.bags import Bags
 from headcount.kernels.random import as_seed, streams
 from headcount.protocols.artificial import _fill

@@ -10,16 +10,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._core.frame import Frame
+from headcount._core.types import Bools, Floats
 from headcount.exceptions import HeadcountError, InputError
-from headcount.frame import Frame
-from headcount.report.significance import Nemenyi
+from headcount.inference.significance import Nemenyi
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 Training = Floats | Mapping[str, Mapping[str, float]]  # for several data sets: shares by name
 # Okabe and Ito's colours, which people with colour blindness can tell apart.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555", "#B8A800"]
@@ -202,7 +201,7 @@ def trend(
     low: Floats,
     high: Floats,
     *,
-    flagged: NDArray[np.bool_],
+    flagged: Bools,
     counted: Floats,
     truth: Floats | None = None,
     joined: bool = True,

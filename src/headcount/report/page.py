@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount._core.files import write_text
+from headcount._core.frame import Frame
 from headcount.data.tables import read_table
 from headcount.exceptions import HeadcountError
-from headcount.files import write_text
-from headcount.frame import Frame
+from headcount.inference.significance import error_table, nemenyi, wilcoxon_holm
 from headcount.report import figures
-from headcount.report.significance import error_table, nemenyi, wilcoxon_holm
 from headcount.report.tables import ResultTable, result_table
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _triangle(frame: Frame, measure: str, names: list[str], labels: list[str]) -
 
 def published(name: str) -> Frame | None:
     """Published results that come with the package, by name; None where there are none."""
-    file = resources.files("headcount") / "published" / f"{name}.csv"
+    file = resources.files("headcount.report") / "published" / f"{name}.csv"
     if not file.is_file():
         return None
     with resources.as_file(file) as path:

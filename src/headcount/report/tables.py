@@ -8,14 +8,12 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from headcount._core.frame import Frame
+from headcount._core.types import Floats
 from headcount.exceptions import InputError
-from headcount.frame import Frame
-from headcount.report.significance import against_best, error_table
-
-Floats = NDArray[np.float64]
+from headcount.inference.significance import against_best, error_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from headcount.report import figures
 from headcount.report.page import drawn, frame_table, page
 
 if TYPE_CHECKING:
-    from headcount.practice import Count, Model
+    from headcount.tables import Count, Model
 
 SHOWN = 8  # classes that get a figure
 

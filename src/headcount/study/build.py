@@ -16,7 +16,7 @@ from headcount.data.dataset import Dataset
 from headcount.exceptions import HeadcountError, InputError, choose
 from headcount.measures import measure
 from headcount.methods.base import Quantifier
-from headcount.selection import GridSearch
+from headcount.selection.search import GridSearch
 from headcount.study.study import Method
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from headcount._core.files import read_parquet
+from headcount._core.frame import Frame
 from headcount.exceptions import InputError
-from headcount.files import read_parquet
-from headcount.frame import Frame
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,10 @@ import numpy as np
 from joblib import Parallel, delayed, parallel_config
 
 from headcount import __version__
+from headcount._core.files import read_json, read_parquet, write_json, write_parquet
+from headcount._core.frame import Frame
+from headcount._core.progress import track
 from headcount.exceptions import HeadcountError, InputError
-from headcount.files import read_json, read_parquet, write_json, write_parquet
-from headcount.frame import Frame
-from headcount.progress import track
 from headcount.study.results import Results
 from headcount.study.study import Study, digest
 from headcount.study.units import Unit, final_units, select_units, work

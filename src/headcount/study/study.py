@@ -16,7 +16,7 @@ from headcount.exceptions import InputError
 from headcount.measures import measures as parse_measures
 from headcount.methods.base import Quantifier, ScoreQuantifier, check_quantifier_type
 from headcount.protocols import UniformPrevalence
-from headcount.selection import configured
+from headcount.selection.search import configured
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from headcount import __version__
+from headcount._core.frame import Frame
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.evaluation import aligned_truth, score_estimates
-from headcount.frame import Frame
 from headcount.measures import measure
 from headcount.methods.base import Quantifier
 from headcount.methods.sharing import SharedPasses, pass_groups
-from headcount.selection import configured, setting_text
+from headcount.selection.search import configured, setting_text
 from headcount.study.study import Study, digest, plain
 
 COLUMNS = ["dataset", "seed", "number", "method", "setting", "measure", "error", "failure"]
@@ -111,7 +111,7 @@ def _places(study: Study) -> list[tuple[str, int]]:
     return [(data.name, seed) for data in study.datasets for seed in study.seeds]
 
 
-def _rows(scores: Frame, place: tuple[str, int], m: int, label: str) -> NDArray[np.int64]:
+def _rows(scores: Frame, place: tuple[str, int], m: int, label: str) -> Ints:
     """Rows of one method's settings on one data set and seed, by one measure."""
     mine = (scores["dataset"] == place[0]) & (scores["seed"] == place[1])
     return np.flatnonzero(mine & (scores["number"] == m) & (scores["measure"] == label))
@@ -173,7 +173,7 @@ def _test(unit: Unit) -> Frame:
     return Frame({c: np.concatenate([part[c] for part in parts]) for c in parts[0]})
 
 
-def _scored(estimates: NDArray[np.float64], bags: Bags, unit: Unit) -> dict[str, Any]:
+def _scored(estimates: Floats, bags: Bags, unit: Unit) -> dict[str, Any]:
     """Columns of truth, estimates and errors; NaN for what failed, or has no known truth."""
     classes = unit.dataset.classes
     if bags.prevalence is not None and np.isfinite(estimates).all():

@@ -19,11 +19,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import HeadcountWarning
 from headcount.methods.base import Quantifier, ScoreQuantifier
-
-Floats = NDArray[np.float64]
 
 
 def check_quantifier(quantifier: Quantifier, *, n_classes: int = 2) -> None:
@@ -41,7 +40,7 @@ def check_quantifier(quantifier: Quantifier, *, n_classes: int = 2) -> None:
             check(clone(quantifier), n_classes)
 
 
-def make_items(n_classes: int, n: int = 240, seed: int = 0) -> tuple[Floats, NDArray[np.int64]]:
+def make_items(n_classes: int, n: int = 240, seed: int = 0) -> tuple[Floats, Ints]:
     """Overlapping Gaussian classes with unequal shares; every class is present."""
     rng = np.random.default_rng(seed)
     share = np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum()

@@ -4,7 +4,6 @@ from headcount.text.bm25 import BM25Classifier
 from headcount.text.encoder import SentenceEncoder
 from headcount.text.finetune import FineTuned, FirstToken
 from headcount.text.names import VECTORIZERS, make_vectorizer
-from headcount.text.pipeline import TextQuantifier
 from headcount.text.tfidf import TfIdf
 from headcount.text.words import MeanVectors
 
@@ -15,7 +14,6 @@ __all__ = [
     "FirstToken",
     "MeanVectors",
     "SentenceEncoder",
-    "TextQuantifier",
     "TfIdf",
     "make_vectorizer",
 ]

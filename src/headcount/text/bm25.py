@@ -11,10 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats
 from headcount.text.documents import some
-
-Floats = NDArray[np.float64]
 
 
 class BM25Classifier(ClassifierMixin, BaseEstimator):

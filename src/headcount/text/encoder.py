@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.progress import track
 from headcount.exceptions import HeadcountError
-from headcount.progress import track
 from headcount.text.documents import documents
 
 Floats = NDArray[np.float32]

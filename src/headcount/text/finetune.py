@@ -15,13 +15,12 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.progress import track
+from headcount._core.types import Floats, Ints
 from headcount.exceptions import HeadcountError, InputError
-from headcount.progress import track
 from headcount.text.documents import documents, some
 from headcount.text.encoder import locate
-
-Floats = NDArray[np.float64]
 
 
 class FineTuned(ClassifierMixin, BaseEstimator):
@@ -157,9 +156,9 @@ class FineTuned(ClassifierMixin, BaseEstimator):
         self,
         torch: Any,
         texts: list[str],
-        codes: NDArray[np.int64],
-        train: NDArray[np.int64],
-        held: NDArray[np.int64],
+        codes: Ints,
+        train: Ints,
+        held: Ints,
         state: _State,
     ) -> None:
         optimizer = torch.optim.AdamW(
@@ -185,8 +184,8 @@ class FineTuned(ClassifierMixin, BaseEstimator):
         torch: Any,
         optimizer: Any,
         texts: list[str],
-        codes: NDArray[np.int64],
-        train: NDArray[np.int64],
+        codes: Ints,
+        train: Ints,
         epoch: int,
     ) -> None:
         """One pass; what is random in it depends on the seed and the number of the epoch alone."""
@@ -221,7 +220,7 @@ class FineTuned(ClassifierMixin, BaseEstimator):
             for start in track(starts, what, len(starts), self.verbose and len(starts) > 1):
                 yield self._encoded(texts[start : start + step])
 
-    def _key(self, texts: list[str], codes: NDArray[np.int64]) -> str:
+    def _key(self, texts: list[str], codes: Ints) -> str:
         """What decides the weights: settings and data."""
         shown = {k: v for k, v in self.get_params().items() if k not in ("checkpoint", "verbose")}
         digest = hashlib.sha256(json.dumps(shown, sort_keys=True, default=str).encode())

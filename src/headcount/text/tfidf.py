@@ -12,7 +12,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Ints
 from headcount.exceptions import InputError
 from headcount.text.documents import documents, some
 
@@ -125,7 +126,7 @@ class TfIdf(TransformerMixin, BaseEstimator):
         return np.array(list(self.vocabulary_), dtype=object)
 
 
-def _columns(X: Any, kept: NDArray[np.int64]) -> Any:
+def _columns(X: Any, kept: Ints) -> Any:
     """Some columns of a sparse matrix, in order."""
     number = np.full(X.shape[1], -1, dtype=X.indices.dtype)
     number[kept] = np.arange(len(kept))

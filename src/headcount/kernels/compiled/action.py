@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from headcount._core.types import Floats
+
 Draws = NDArray[np.float32]
 
 

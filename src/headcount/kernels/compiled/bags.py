@@ -6,10 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from headcount._core.types import Floats, Ints
 from headcount.kernels.random import GAMMA, MIX1, MIX2
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 BLOCK_BYTES = 1 << 19  # half of a core's second-level cache
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from headcount._core.types import Floats, Ints
 
 B = 64  # items are kept in blocks of B, class by class, so that inner loops run along memory
 

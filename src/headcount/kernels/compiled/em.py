@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from headcount._core.types import Bools, Floats, Ints
 from headcount.kernels.compiled.bags import fetch
 from headcount.kernels.compiled.blocks import _gather, _ratio_sums, _workspace
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @njit(cache=True, nogil=True)

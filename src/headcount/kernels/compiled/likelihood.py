@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from headcount._core.types import Bools, Floats, Ints
 from headcount.kernels.compiled.bags import fetch
 from headcount.kernels.compiled.blocks import B, _block_density, _gather, _ratio_sums, _workspace
 from headcount.kernels.compiled.quadratic import nonnegative_quadratic
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 # Fast sums, but infinities stay infinities: the line search meets them.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 

@@ -10,11 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from headcount._core.types import Bools, Floats, Ints
 from headcount.kernels.compiled.simplex import _complementary_row
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 HELLINGER, TOPSOE, PROBSYMM, SQUARED, ABSOLUTE, LIKELIHOOD = 0, 1, 2, 3, 4, 5
 TINY = 1e-12

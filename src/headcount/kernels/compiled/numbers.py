@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from headcount._core.types import Floats
+
 POWERS = np.array([10.0**i for i in range(40)], dtype=np.float64)
 
 
@@ -15,7 +17,7 @@ def parse_row(
     start: int,
     stop: int,
     out: NDArray[np.float32],
-    powers: NDArray[np.float64],
+    powers: Floats,
 ) -> int:
     """Parse comma-separated decimal numbers of text[start:stop] into `out`.
 

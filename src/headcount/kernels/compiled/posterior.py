@@ -12,12 +12,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from headcount._core.types import Floats, Ints
 from headcount.kernels.compiled.blocks import B
 from headcount.kernels.random import GAMMA, MIX1, MIX2
 
-Floats = NDArray[np.float64]
 Draws = NDArray[np.float32]
-Ints = NDArray[np.int64]
 Seeds = NDArray[np.uint64]
 Singles = NDArray[np.float32]
 Labels = NDArray[np.int32]

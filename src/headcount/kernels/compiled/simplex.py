@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from headcount._core.types import Bools, Floats
 from headcount.kernels.compiled.quadratic import _solve_free, nonnegative_quadratic
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 @njit(cache=True, nogil=True)

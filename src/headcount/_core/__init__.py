@@ -1,0 +1,1 @@
+"""Plumbing without opinions: frames, files, checks, progress, types, dates, text tables."""

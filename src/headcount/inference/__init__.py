@@ -1,0 +1,1 @@
+"""How sure an estimate is: simulated bags, posteriors, intervals, diagnoses, limits, tests."""

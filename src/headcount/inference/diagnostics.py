@@ -1,0 +1,197 @@
+"""What to know before an estimate is believed: does a change of shares explain the scores at all.
+
+All methods here assume that only the shares of the classes have changed, and that the items of a
+class look as they did when the labels were made. If so, the histogram of a bag's scores is a
+mixture of the histograms of the classes. The test looks for the mixture that comes nearest, and
+asks how often simulated bags of known shares, made of labelled items, are as far from theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._core.frame import Frame
+from headcount._core.types import Floats, Ints
+from headcount.bags import Bags
+from headcount.inference.simulation import Simulator
+from headcount.kernels.simplex import least_squares, rest_columns
+from headcount.methods.histograms import histograms
+
+LEVEL = 0.05  # alarms that the test gives where nothing is wrong
+DRIFT_LEVEL = 0.01  # something drifts nearly always: less is said about it
+DRAWS = 199
+BINS = {False: 12, True: 6}  # of a score, for two classes and for more
+RIDGE = 1e-4
+STRANGE = 0.05  # share of items unlike any class that is worth a word
+FEW = 30  # items
+ILL = 25.0  # condition number from which classes are hard to tell apart
+
+MISFIT = (
+    "the scores of this bag cannot be explained by a change of class shares alone; treat the "
+    "estimate as unreliable"
+)
+DRIFT = (
+    "the items themselves look different from the labelled ones, beyond what a change of class "
+    "shares does; the scores may no longer mean the same, so label some of them to be sure"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """A small record for every bag.
+
+    Attributes
+    ----------
+    n : items
+    fit : p-value of "a change of class shares explains the scores"
+    drift : p-value of the same for what the items look like, where that was kept; else NaN
+    strange : share of items, at least, that no mixture of the known classes accounts for
+    condition : condition number of the classes' mean scores, the same for all bags
+    """
+
+    ids: NDArray[Any]
+    n: Ints
+    fit: Floats
+    strange: Floats
+    condition: float
+    drift: Floats = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        if not len(self.drift):
+            object.__setattr__(self, "drift", np.full(len(self.n), np.nan))
+
+    def flags(self, s: int) -> list[str]:
+        """Short names of what is wrong with bag number `s`."""
+        wrong = {
+            "misfit": self.fit[s] < LEVEL,
+            "drift": self.drift[s] < DRIFT_LEVEL,
+            "strange": self.fit[s] < LEVEL and self.strange[s] > STRANGE,
+            "few": self.n[s] < FEW,
+            "weak": self.condition > ILL,
+        }
+        return [name for name, is_so in wrong.items() if is_so]
+
+    def messages(self, s: int) -> list[str]:
+        """The same in sentences."""
+        said = {
+            "misfit": MISFIT,
+            "drift": DRIFT,
+            "strange": f"at least {self.strange[s]:.0%} of its items look like no known class",
+            "few": f"only {self.n[s]} items: read the interval, not the share",
+            "weak": "the classifier hardly tells the classes apart; label more items, or better "
+            "features are needed",
+        }
+        return [said[name] for name in self.flags(s)]
+
+    def to_frame(self) -> Frame:
+        """One row a bag."""
+        return Frame(
+            {
+                "bag": self.ids,
+                "n": self.n,
+                "fit": self.fit,
+                "drift": self.drift,
+                "strange": self.strange,
+                "condition": np.full(len(self.n), self.condition),
+                "flags": np.array([" ".join(self.flags(s)) for s in range(len(self.n))], dtype=str),
+            }
+        )
+
+
+class FitTest:
+    """The test, learnt from the cells of labelled items in histograms.
+
+    Parameters
+    ----------
+    cells : array of shape (n, channels)
+        Cell of each item in each channel, numbered through.
+    widths : number of cells of each channel
+    codes : class numbers
+    """
+
+    def __init__(self, cells: NDArray[Any], widths: Sequence[int], codes: Ints):
+        k = int(codes.max()) + 1
+        self.cells, self.widths, self.codes = cells, list(widths), codes
+        each = [np.flatnonzero(codes == c) for c in range(k)]
+        indptr = np.concatenate([[0], np.cumsum([len(rows) for rows in each])])
+        self.classes = self.shares(Bags(indptr, np.concatenate(each), len(cells)))
+        # Equal weight for equally many items; a ridge keeps classes apart that look the same.
+        self.scale = 1.0 / np.sqrt(self.classes.mean(axis=0) + 0.5 / len(cells))
+        self.design = np.vstack([(self.classes * self.scale).T, RIDGE * np.eye(k)])
+
+    def shares(self, bags: Bags, cells: NDArray[Any] | None = None) -> Floats:
+        """Share of each bag's items in each cell."""
+        return histograms(self.cells if cells is None else cells, sum(self.widths), bags)
+
+    def p_values(self, q: Floats, sizes: Ints) -> Floats:
+        """How often bags that are mixtures are as far from one as these histograms are."""
+        far, shares = self._distance(q)
+        simulator = Simulator(self._simulated, self.codes, len(self.classes))
+        rng = np.random.default_rng(0)
+        capped = np.minimum(sizes, simulator.enough)
+        fit = np.empty(len(q))
+        step = max(1, 2_000_000 // int(capped.max()))
+        for start in range(0, len(q), step):
+            part = slice(start, start + step)
+            proposals = np.repeat(shares[part, None, :], DRAWS, axis=1)
+            null = simulator.run(proposals, capped[part], rng, "bag")[0][:, :, 0]
+            fit[part] = (1 + (null >= far[part, None]).sum(axis=1)) / (1 + DRAWS)
+        return fit
+
+    def strange(self, q: Floats) -> Floats:
+        """Share of items above what the likeliest class of each cell could bring, at least."""
+        beyond = np.maximum(q - self.classes.max(axis=0), 0.0)
+        parts = np.split(beyond, np.cumsum(self.widths)[:-1], axis=1)
+        return np.asarray(np.max([part.sum(axis=1) for part in parts], axis=0))
+
+    def _simulated(self, bags: Bags) -> Floats:
+        return self._distance(self.shares(bags))[0][:, None]
+
+    def _distance(self, q: Floats) -> tuple[Floats, Floats]:
+        """Squared distance to the nearest mixture, and its shares."""
+        k = len(self.classes)
+        targets = np.hstack([q * self.scale, np.full((len(q), k), RIDGE / k)])
+        shares = least_squares(self.design, targets)
+        off = (q - shares @ self.classes) * self.scale
+        return (off**2).sum(axis=1), shares
+
+
+class ScoreTest:
+    """The test on a classifier's scores.
+
+    Parameters
+    ----------
+    scores : array of shape (n, k)
+        Of labelled items that the classifier had not seen.
+    codes : their class numbers
+    """
+
+    def __init__(self, scores: Floats, codes: Ints):
+        k = scores.shape[1]
+        self.columns = rest_columns(k)
+        shares = np.arange(1, BINS[k > 2]) / BINS[k > 2]
+        self.edges = [np.unique(np.quantile(scores[:, c], shares)) for c in self.columns]
+        widths = [len(edges) + 1 for edges in self.edges]
+        self.starts = np.cumsum([0, *widths[:-1]])
+        self.test = FitTest(self._cells(scores), widths, codes)
+        means = np.stack([scores[codes == c].mean(axis=0) for c in range(k)])
+        self.condition = float(min(np.linalg.cond(means), 1e12))
+
+    def run(self, scores: Floats, bags: Bags, sizes: Ints | None = None) -> Diagnosis:
+        """Test every bag of scores; `sizes` says how many items a bag stands for, if others."""
+        sizes = bags.sizes if sizes is None else sizes
+        q = self.test.shares(bags, self._cells(scores))
+        fit = self.test.p_values(q, sizes)
+        return Diagnosis(bags.ids, sizes, fit, self.test.strange(q), self.condition)
+
+    def _cells(self, scores: Floats) -> Ints:
+        found = [
+            start + np.searchsorted(edges, scores[:, c], side="right")
+            for start, edges, c in zip(self.starts, self.edges, self.columns, strict=True)
+        ]
+        return np.column_stack(found)

@@ -1,0 +1,176 @@
+"""Model files: data, not code. Loading one from a stranger runs nothing of theirs.
+
+A ``.hc`` file is a zip of ``manifest.json`` (what it is, in words) and ``model.skops`` (the fitted
+quantifier as plain data). Only types of Headcount, scikit-learn, numpy and scipy that are known to
+be harmless are put together again; a file that asks for any other is refused before anything is
+made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import platform
+import zipfile
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from headcount import __version__
+from headcount._core.files import write_whole
+from headcount.exceptions import HeadcountError, InputError
+from headcount.methods.base import Quantifier, check_quantifier_type
+
+FORMAT = 1
+PACKAGES = ["headcount.methods", "headcount.scores", "headcount.text"]
+OTHERS = {
+    "headcount.selection.auto.AutoQuantifier",
+    "headcount.bags.Bags",
+    "headcount.tables.channels.Channels",
+    "headcount._core.frame.Frame",
+    "headcount.measures.Measure",
+    "headcount.selection.search.GridSearch",
+    "headcount.selection.search.RandomSearch",
+    "headcount.text.words._TokenCounter",
+    "headcount.text.words._WordCounter",
+    "headcount.protocols.artificial.UniformPrevalence",
+    "headcount.protocols.artificial.DirichletPrevalence",
+    "headcount.protocols.artificial.PrevalenceGrid",
+    "headcount.protocols.natural.NaturalPrevalence",
+}
+
+
+def save(quantifier: Quantifier, path: str | Path, about: dict[str, Any] | None = None) -> None:
+    """Write a fitted quantifier to a ``.hc`` file, whole or not at all.
+
+    Parameters
+    ----------
+    quantifier : fitted quantifier
+    path : file
+    about : mapping, optional
+        Whatever should be said about it, as plain data: columns, how it was trained.
+    """
+    check_quantifier_type(quantifier)
+    check_is_fitted(quantifier, "classes_")
+    io_module = _skops()
+    try:
+        data = io_module.dumps(quantifier)
+    except Exception as error:  # skops raises many kinds for what it cannot write
+        raise InputError(f"this quantifier cannot be written as plain data: {error}") from None
+    unknown = sorted(set(io_module.get_untrusted_types(data=data)) - known_types())
+    if unknown:
+        raise InputError(
+            f"this quantifier holds {', '.join(unknown)}, which a model file may not contain: use "
+            "classifiers and transformers of scikit-learn."
+        )
+    manifest = {
+        "format": FORMAT,
+        "headcount": __version__,
+        "python": platform.python_version(),
+        "method": repr(quantifier),
+        "classes": [str(c) for c in quantifier.classes_.tolist()],
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "about": about or {},
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("manifest.json", json.dumps(manifest, indent=1, ensure_ascii=False))
+        archive.writestr("model.skops", data)
+    write_whole(Path(path), lambda beside: beside.write_bytes(packed.getvalue()))
+
+
+def manifest_of(path: str | Path) -> dict[str, Any]:
+    """What a model file says about itself; nothing of the model is read."""
+    return _read(Path(path))[0]
+
+
+def load(path: str | Path) -> Quantifier:
+    """Fitted quantifier of a ``.hc`` file; nothing in the file is run.
+
+    Raises
+    ------
+    InputError
+        If it is no model file, cut short, changed after it was written, made by a newer
+        Headcount, or asks for a type that is not known to be harmless.
+    """
+    path = Path(path)
+    manifest, data = _read(path)
+    io_module = _skops()
+    try:
+        wanted = set(io_module.get_untrusted_types(data=data))
+    except Exception as error:  # a damaged inner file
+        raise InputError(f"{path.name} is damaged: {error!r}.") from None
+    unknown = sorted(wanted - known_types())
+    if unknown:
+        raise InputError(
+            f"{path.name} asks for {', '.join(unknown)}, which Headcount does not know to be "
+            "harmless. Nothing of it was run."
+        )
+    try:
+        model = io_module.loads(data, trusted=sorted(wanted))
+    except Exception as error:  # a type that has changed between versions
+        raise InputError(
+            f"{path.name}, made by headcount {manifest['headcount']}, cannot be read by "
+            f"{__version__}: {error!r}. Fit it again."
+        ) from None
+    check_quantifier_type(model)
+    loaded: Quantifier = model
+    return loaded
+
+
+@cache
+def known_types() -> frozenset[str]:
+    """Types of ours that a model file may hold: estimators and what they are made of."""
+    found = set(OTHERS)
+    for name in PACKAGES:
+        package = import_module(name)
+        for info in walk_packages(package.__path__, f"{name}."):
+            module = import_module(info.name)
+            for value in vars(module).values():
+                if isinstance(value, type) and issubclass(value, BaseEstimator):
+                    found.add(f"{value.__module__}.{value.__qualname__}")
+    return frozenset(t for t in found if t.startswith("headcount."))
+
+
+def _read(path: Path) -> tuple[dict[str, Any], bytes]:
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            manifest = json.loads(archive.read("manifest.json"))
+            data = archive.read("model.skops")
+        version, digest = int(manifest["format"]), str(manifest["sha256"])
+        str(manifest["headcount"])
+    except (
+        zipfile.BadZipFile,
+        KeyError,
+        ValueError,
+        TypeError,
+        EOFError,
+        OSError,
+        OverflowError,
+        RecursionError,
+    ):
+        raise InputError(f"{path.name} is not a model file of Headcount, or cut short.") from None
+    if version > FORMAT:
+        raise InputError(
+            f"{path.name} was written by headcount {manifest['headcount']}, which is newer than "
+            f"this one ({__version__}): update headcount."
+        )
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise InputError(f"{path.name} was changed after it was written: its checksum is wrong.")
+    return manifest, data
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError:
+        raise HeadcountError("model files need skops: pip install skops.") from None
+    return skops.io

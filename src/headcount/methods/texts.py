@@ -1,0 +1,98 @@
+"""Vectoriser, classifier and quantifier as one estimator that takes strings."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from headcount._core.types import Floats
+from headcount.bags import Bags
+from headcount.inference.diagnostics import Diagnosis
+from headcount.inference.intervals import Interval, Request
+from headcount.methods import SLD
+from headcount.methods.base import (
+    MetaQuantifier,
+    Quantifier,
+    ScoreQuantifier,
+    check_quantifier_type,
+)
+from headcount.text.documents import some
+from headcount.text.names import make_vectorizer
+
+
+class TextQuantifier(MetaQuantifier):
+    """A quantifier of documents.
+
+    Parameters
+    ----------
+    quantifier : quantifier, default SLD with bias-corrected temperature scaling
+    vectorizer : str or transformer, default 'tfidf'
+        'tfidf', 'words', 'glove', 'learnt', 'minilm', a file of word vectors, the folder of a
+        model, or any transformer of texts.
+    fit_once : bool, default False
+        The vectoriser is part of the classifier, so that scores of held-out documents come from a
+        vocabulary that never saw them. True fits it once on all labelled documents, which is as
+        many times faster as there are folds, and lets held-out documents shape the vocabulary (it
+        makes no difference for encoders that learn nothing).
+
+    Examples
+    --------
+    >>> texts = ["good day", "bad day", "good film", "bad film"] * 30
+    >>> model = TextQuantifier().fit(texts, ["+", "-"] * 60)
+    >>> model.predict(["so good", "how bad", "bad again", "bad film"]).round(2)
+    array([0.25, 0.75])
+    """
+
+    def __init__(
+        self, quantifier: Any = None, *, vectorizer: Any = "tfidf", fit_once: bool = False
+    ):
+        self.quantifier = quantifier
+        self.vectorizer = vectorizer
+        self.fit_once = fit_once
+
+    def _parts(self) -> list[Quantifier]:
+        return [SLD(calibrator="bcts") if self.quantifier is None else self.quantifier]
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from documents `X` with labels `y`."""
+        texts = np.array(some(X), dtype=object)
+        (base,) = self._parts()
+        check_quantifier_type(base)
+        inner = clone(base)
+        vectorizer = make_vectorizer(self.vectorizer)
+        self.vectorizer_: Any = None
+        if isinstance(inner, ScoreQuantifier) and not self.fit_once:
+            own = inner.classifier
+            classifier = LogisticRegression(max_iter=1000) if own is None else own
+            inner.set_params(classifier=make_pipeline(vectorizer, classifier))
+            inner.fit(texts, y)
+        else:
+            self.vectorizer_ = vectorizer
+            inner.fit(vectorizer.fit_transform(texts, y), y)
+        self.members_ = [inner]
+        self.classes_ = inner.classes_
+        return self
+
+    def predict_bags(self, X: Any, bags: Bags) -> Floats:
+        """Estimate the prevalences of many bags of the documents `X`, a row a bag."""
+        check_is_fitted(self, "members_")
+        best: Quantifier = self.members_[0]
+        return best.predict_bags(self._ready(X), bags)
+
+    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
+        best: Quantifier = self.members_[0]
+        return best._bounded(self._ready(X), bags, request)
+
+    def _diagnosed(self, X: Any, bags: Bags) -> Diagnosis:
+        best: Quantifier = self.members_[0]
+        return best._diagnosed(self._ready(X), bags)
+
+    def _ready(self, X: Any) -> Any:
+        """Documents as the quantifier takes them."""
+        texts = np.array(some(X), dtype=object)
+        return texts if self.vectorizer_ is None else self.vectorizer_.transform(texts)

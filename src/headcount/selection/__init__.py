@@ -1,0 +1,1 @@
+"""Settings, methods and scores chosen by the error on bags."""

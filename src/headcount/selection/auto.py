@@ -1,0 +1,299 @@
+"""The quantifier for who does not want to choose: it tries the likely winners and keeps one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from headcount._core import validation as check
+from headcount._core.frame import Frame
+from headcount._core.progress import track
+from headcount._core.types import Floats
+from headcount.bags import Bags
+from headcount.exceptions import InputError, choose
+from headcount.inference.diagnostics import Diagnosis
+from headcount.inference.intervals import Interval, Request
+from headcount.inference.posteriors import EXPECTATIONS, MEASURES
+from headcount.kernels.random import as_seed
+from headcount.measures import Measure, measure
+from headcount.methods import ELSA, PACC, SLD, BayesQuantifier, Blend, DMy, DyS, KDEyML
+from headcount.methods.base import Quantifier, ScoreQuantifier
+from headcount.scores.crossfit import ScorePass, cross_fit, score_pass
+from headcount.selection.trials import Trial, Trials
+
+FACTORS = (0.1, 10.0, 0.01)  # by which the classifier's C is changed, in this order
+TIE = 0.02  # candidates within this of the best count as equal, and the first of them is taken
+GAIN = 0.03  # by which a blend must be better than the best candidate to be worth it
+LEFT = 0.5  # share of the budget after which no more classifiers are tried
+
+
+class AutoQuantifier(Quantifier):
+    """Chooses the classifier's strength, the calibrator and the method on bags of labelled items.
+
+    Items are scored by classifiers that had not seen them. Bags with known shares are made of a
+    fifth of them, methods learn from the rest, in turn, and the method with the least mean error
+    is kept and learns from all. Within 2 % of the best, the first in the list is taken. A
+    blend is taken where it is 3 % better than all.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, optional
+        Logistic regression by default, on standardised features if they are dense. If it has a
+        parameter `C`, ten times more and less are tried as well.
+    measure : {'ae', 'rae', 'se', 'kld', 'nmd'}, default 'ae'
+        What the answers will be judged by.
+    expect : {'learn', 'any shift', 'mild shift', 'no shift'}, default 'learn'
+        How far class shares may move, as in `BayesQuantifier`; the bags are made accordingly,
+        and 'learn' makes a third of each kind.
+    size : int, optional
+        Size of the bags to expect; 250, or a fifth of the labelled items if that is less.
+    budget : float, default 120
+        Seconds after which nothing more is tried. What was tried, and so the choice, may differ
+        between machines if it is reached; `results_` tells.
+    cv, n_jobs, random_state
+        As in `ScoreQuantifier`.
+    verbose : bool, default False
+        Whether to show progress.
+
+    Attributes
+    ----------
+    best_quantifier_ : ScoreQuantifier
+    results_ : Frame
+        A row a candidate: what it is, its error on the bags, and the reason if it failed.
+    summary_ : str
+        What was chosen and how it compares, in words.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> auto = AutoQuantifier(measure="rae").fit(X, y)
+    >>> auto.predict(X).round(1)
+    array([0.4, 0.6])
+    >>> " was chosen: mean rae " in auto.summary_
+    True
+    """
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        measure: str | Measure = "ae",
+        expect: str = "learn",
+        size: int | None = None,
+        budget: float = 120.0,
+        cv: int | float = 5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ):
+        self.classifier = classifier
+        self.measure = measure
+        self.expect = expect
+        self.size = size
+        self.budget = budget
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose, then learn from all of (X, y)."""
+        began = time.monotonic()
+        self._check_params()
+        done, words = self._best_pass(X, y, began)
+        return self._settle(done, words, began)
+
+    def fit_scores(self, scores: Any, y: Any, *, classes: Any = None) -> Self:
+        """Choose the method for scores that come from elsewhere, as `ScoreQuantifier` does."""
+        began = time.monotonic()
+        self._check_params()
+        done = score_pass(scores, y, classes, decisions=True)
+        self._settle(done, "", began)
+        self.best_quantifier_.score_names_ = check.score_names(scores)
+        return self
+
+    def predict_bags(self, X: Any, bags: Bags) -> Floats:
+        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        check_is_fitted(self, "classes_")
+        return self.best_quantifier_.predict_bags(X, bags)
+
+    def predict_scores(self, scores: Any, bags: Bags | None = None) -> Floats:
+        """Estimate from scores: one set as a vector, or many bags with a row each."""
+        check_is_fitted(self, "classes_")
+        return self.best_quantifier_.predict_scores(scores, bags)
+
+    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
+        return self.best_quantifier_._bounded(X, bags, request)
+
+    def _diagnosed(self, X: Any, bags: Bags) -> Diagnosis:
+        return self.best_quantifier_._diagnosed(X, bags)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen by the classifier."""
+        if "best_quantifier_" not in self.__dict__:
+            raise AttributeError("AutoQuantifier has no attribute 'n_features_in_'")
+        return self.best_quantifier_.n_features_in_
+
+    def _check_params(self) -> None:
+        choose("measure", measure(self.measure).name, MEASURES)
+        choose("expect", self.expect, EXPECTATIONS)
+        check.at_least("budget", self.budget, 0)
+        if self.size is not None:
+            check.whole("size", self.size)
+
+    def _best_pass(self, X: Any, y: Any, began: float) -> tuple[ScorePass, str]:
+        """Held-out scores by the strength of the classifier that serves a simple method best."""
+        array = check.labels(y)
+        check.same_length(_num_samples(X), array)
+        settings = list(self._settings(X))
+        passes: list[tuple[str, float, ScorePass]] = []
+        for name, classifier in track(settings, "classifiers", len(settings), self.verbose):
+            taken = time.monotonic() - began
+            if passes and taken * (1 + 1 / len(passes)) > LEFT * self.budget:
+                break
+            done = self._run_pass(classifier, X, array)
+            error = 0.0
+            if len(settings) > 1:
+                error = self._trials(done).run("SLD", SLD(calibrator="bcts")).error
+            passes.append((name, error, done))
+        name, error, done = min(passes, key=lambda p: p[1])
+        if len(passes) > 1:
+            others = ", ".join(f"{n} {e:.4g}" for n, e, _ in passes if n != name)
+            name += f" (SLD's error {error:.4g}; {others})"
+        return done, name
+
+    def _trials(self, done: ScorePass) -> Trials:
+        seed = as_seed(self.random_state)
+        return Trials(done, self.measure, self.expect, self.size, seed)
+
+    def _run_pass(self, classifier: Any, X: Any, y: NDArray[Any]) -> ScorePass:
+        return cross_fit(
+            classifier,
+            X,
+            y,
+            cv=self.cv,
+            keep_folds=True,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
+
+    def _settings(self, X: Any) -> Iterator[tuple[str, Any]]:
+        """Classifiers to try, the plain one first, each with a name."""
+        base = self.classifier
+        if base is None:
+            base = LogisticRegression(max_iter=1000)
+            if not sparse.issparse(X):
+                base = make_pipeline(StandardScaler(), base)
+        if isinstance(base, type) or not hasattr(base, "get_params"):
+            raise InputError(
+                f"classifier must be a scikit-learn classifier, such as LogisticRegression(), got "
+                f"{base!r}."
+            )
+        strengths = [name for name in base.get_params() if name.split("__")[-1] == "C"]
+        if len(strengths) != 1:
+            yield "the classifier as given", base
+            return
+        name = strengths[0]
+        value = base.get_params()[name]
+        yield f"C = {value:g}", base
+        for factor in FACTORS:
+            yield f"C = {value * factor:g}", clone(base).set_params(**{name: value * factor})
+
+    def _settle(self, done: ScorePass, words: str, began: float) -> Self:
+        """Try the candidates on held-out scores, and let the best learn from all of them."""
+        trials = self._trials(done)
+        tried: list[Trial] = []
+        candidates = self._candidates(done)
+        for name, q in track(candidates, "methods", len(candidates), self.verbose):
+            if tried and time.monotonic() - began > self.budget:
+                break
+            known = any(t.answers is not None for t in tried)
+            tried.append(trials.run(name, q, began + self.budget if known else np.inf))
+        least = min(t.error for t in tried) + 1e-9  # rounding decides nothing
+        if not np.isfinite(least):
+            raise InputError(f"every candidate failed; the first: {tried[0].reason}")
+        chosen = next(t for t in tried if t.error <= least * (1 + TIE))
+        blend = trials.blended(tried)
+        if blend is not None and blend[1] < (1 - GAIN) * least:
+            chosen = _as_blend(*blend)
+            tried.append(chosen)
+        columns: dict[str, Any] = {
+            "method": [t.name for t in tried],
+            str(trials.measure): [t.error for t in tried],
+        }
+        self.results_ = Frame({**columns, "failure": [t.reason for t in tried]})
+        self.best_quantifier_ = self._final(chosen.quantifier)._fit_pass(done)
+        self.classes_ = self.best_quantifier_.classes_
+        self.summary_ = _in_words(chosen, tried, trials, words, self.expect)
+        return self
+
+    def _final(self, chosen: ScoreQuantifier) -> ScoreQuantifier:
+        """Fresh clone with full settings."""
+        fresh: ScoreQuantifier = clone(chosen)
+        thorough = {"n_worlds": 10, "n_draws": 300}
+        if isinstance(fresh, BayesQuantifier):
+            fresh.set_params(**thorough)
+        for q in (fresh.quantifiers or []) if isinstance(fresh, Blend) else []:
+            if isinstance(q, BayesQuantifier):
+                q.set_params(**thorough)
+        fresh.set_params(n_jobs=self.n_jobs, random_state=self.random_state)
+        return fresh
+
+    def _candidates(self, done: ScorePass) -> list[tuple[str, ScoreQuantifier]]:
+        """What is tried, the likeliest winners first."""
+        two = len(done.classes) == 2
+        common: Any = {"measure": self.measure, "expect": self.expect, "n_worlds": 4}
+        common |= {"n_draws": 120, "n_jobs": self.n_jobs}
+        found: list[tuple[str, ScoreQuantifier]] = [
+            ("BayesQuantifier, curves", BayesQuantifier(**common)),
+        ]
+        if two:
+            plain = BayesQuantifier(calibrator=None, likelihood="histograms", **common)
+            found.append(("BayesQuantifier, histograms", plain))
+        found += [
+            ("SLD, bcts", SLD(calibrator="bcts", n_jobs=self.n_jobs)),
+            ("PACC", PACC(n_jobs=self.n_jobs)),
+            ("DyS", DyS(n_jobs=self.n_jobs)) if two else ("DMy", DMy(n_jobs=self.n_jobs)),
+        ]
+        if two:
+            found.append(("ELSA", ELSA(n_jobs=self.n_jobs)))
+        if len(done.codes if done.codes is not None else []) <= 20_000:
+            found.append(("KDEyML", KDEyML(n_jobs=self.n_jobs)))
+        return found
+
+
+def _as_blend(parts: list[tuple[Trial, float]], error: float) -> Trial:
+    members = [t.quantifier for t, _ in parts]
+    blend = Blend(quantifiers=members, weights=[w for _, w in parts])
+    return Trial(" + ".join(f"{w:.2f} {t.name}" for t, w in parts), blend, error)
+
+
+def _in_words(chosen: Trial, several: list[Trial], trials: Trials, words: str, expect: str) -> str:
+    """What was chosen, and how it compares."""
+    text = (
+        f"{chosen.name} was chosen: mean {trials.measure} {chosen.error:.4g} on "
+        f"{len(trials.truth)} bags of {trials.size} held-out items ({expect})."
+    )
+    others = [t for t in several if t is not chosen and t.answers is not None]
+    beaten = [
+        f"{t.name} {t.error:.4g}"
+        + (f" ({t.error / chosen.error - 1:+.0%})" if chosen.error > 1e-6 else "")
+        for t in sorted(others, key=lambda t: t.error)[:3]
+    ]
+    if beaten:
+        text += f" Next: {', '.join(beaten)}."
+    if words:
+        text += f" Classifier: {words}."
+    return text

@@ -1,0 +1,346 @@
+"""Model selection by quantification loss: the setting with the least error on bags wins."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import (
+    ParameterGrid,
+    ParameterSampler,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from headcount._core import validation as check
+from headcount._core.frame import Frame
+from headcount._core.progress import track
+from headcount._core.types import Floats
+from headcount.bags import Bags
+from headcount.evaluation import aligned_truth
+from headcount.exceptions import HeadcountWarning, InputError
+from headcount.inference.diagnostics import Diagnosis
+from headcount.inference.intervals import Interval, Request
+from headcount.kernels.random import as_seed
+from headcount.measures import Measure, measure
+from headcount.methods.base import MetaQuantifier, Quantifier
+from headcount.methods.sharing import SharedPasses, pass_groups
+from headcount.protocols import UniformPrevalence
+
+Grid = Mapping[str, Sequence[Any]]
+Fold = tuple[Any, NDArray[Any], Any, Bags]  # training items and labels, pool, bags
+
+
+class _Search(MetaQuantifier):
+    """Score candidate settings on bags, keep the best, and refit it on all labelled items."""
+
+    quantifier: Any
+    measure: str | Measure
+    protocol: Any
+    validation: int | float
+    refit: bool
+    n_jobs: int | None
+    random_state: Any
+    verbose: bool
+
+    @abstractmethod
+    def _candidates(self) -> list[dict[str, Any]]:
+        """Settings to try."""
+
+    def _parts(self) -> list[Quantifier]:
+        if self.quantifier is None:
+            raise InputError("quantifier is missing: give the one whose settings to search.")
+        return [self.quantifier]
+
+    def fit(self, X: Any, y: Any, *, pool: Any = None, bags: Bags | None = None) -> Self:
+        """Choose the setting, then fit it on all of (X, y).
+
+        Parameters
+        ----------
+        X, y : labelled items
+        pool, bags : optional
+            Bags with known prevalences to select on, and the items they refer to, such as LeQua's
+            development samples. Without them, bags are drawn by the protocol from items that are
+            held out of (X, y).
+        """
+        if (pool is None) != (bags is None):
+            raise InputError("give both pool and bags, or neither.")
+        if bags is not None and bags.prevalence is None:
+            raise InputError("the bags to select on have no true prevalences.")
+        self.measure_ = measure(self.measure)
+        if self.measure_.name == "q":
+            raise InputError("q needs recall and cannot be selected on; choose another measure.")
+        array = check.labels(y)
+        check.same_length(_num_samples(X), array)
+        (base,) = self._parts()
+        settings = self._candidates()
+        trials = [configured(base, setting) for setting in settings]
+        folds = self._folds(X, array, pool, bags)
+        jobs = [(f, group) for f in range(len(folds)) for group in pass_groups(trials)]
+        outcomes_of = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            delayed(_score_group)([trials[i] for i in group], folds[f], self.measure_)
+            for f, group in jobs
+        )
+        found = list(track(outcomes_of, "settings", len(jobs), self.verbose))
+        errors = np.full((len(folds), len(trials)), np.nan)
+        reasons = [""] * len(trials)
+        for (f, group), outcomes in zip(jobs, found, strict=True):
+            for i, (value, reason) in zip(group, outcomes, strict=True):
+                errors[f, i] = value
+                reasons[i] = reasons[i] or reason
+        self._keep(settings, errors.mean(axis=0), reasons)
+        if self.refit:
+            self.members_ = [configured(base, self.best_params_).fit(X, array)]
+            self.classes_ = self.members_[0].classes_
+        return self
+
+    @property
+    def best_quantifier_(self) -> Quantifier:
+        """The winner, fitted on all labelled items."""
+        check_is_fitted(self, "members_")
+        best: Quantifier = self.members_[0]
+        return best
+
+    def predict_bags(self, X: Any, bags: Bags) -> Floats:
+        """Estimate with the best setting."""
+        check_is_fitted(self, "members_")
+        return self.best_quantifier_.predict_bags(X, bags)
+
+    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
+        return self.best_quantifier_._bounded(X, bags, request)
+
+    def _diagnosed(self, X: Any, bags: Bags) -> Diagnosis:
+        return self.best_quantifier_._diagnosed(X, bags)
+
+    def _folds(self, X: Any, y: NDArray[Any], pool: Any, bags: Bags | None) -> list[Fold]:
+        """Training part, pool and bags of each round of validation."""
+        if bags is not None:
+            return [(X, y, pool, bags)]
+        protocol = self.protocol
+        if protocol is None:
+            protocol = UniformPrevalence(n_bags=250, size=100, random_state=0)
+        seed = as_seed(self.random_state) % 2**32
+        share = self.validation
+        if isinstance(share, (float, np.floating)) and 0 < share < 1:
+            splitter: Any = StratifiedShuffleSplit(1, test_size=float(share), random_state=seed)
+        elif isinstance(share, (int, np.integer)) and share >= 2:
+            splitter = StratifiedKFold(int(share), shuffle=True, random_state=seed)
+        else:
+            raise InputError(
+                f"validation must be a share to hold out or a number of folds, got {share!r}."
+            )
+        classes, codes = check.encode(y)
+        check.two_or_more(classes)
+        if np.bincount(codes).min() < 2:
+            raise InputError("a class has a single labelled item: there is nothing to validate on.")
+        folds = []
+        for train, test in splitter.split(np.zeros(len(y)), codes):
+            drawn = protocol.draw(y[test], classes=classes)
+            folds.append((_safe_indexing(X, train), y[train], _safe_indexing(X, test), drawn))
+        return folds
+
+    def _keep(self, settings: list[dict[str, Any]], errors: Floats, reasons: list[str]) -> None:
+        """Table of results, and the winner; what failed never wins."""
+        better = -errors if self.measure_.name == "carc" else np.abs(errors)
+        order = np.where(np.isfinite(better), better, np.inf)
+        names = list(dict.fromkeys(name for setting in settings for name in setting))
+        columns: dict[str, Any] = {name: [_text(s.get(name)) for s in settings] for name in names}
+        columns[str(self.measure_)] = errors
+        columns["rank"] = np.argsort(np.argsort(order, kind="stable"), kind="stable") + 1
+        columns["failure"] = reasons
+        self.results_ = Frame(columns)
+        failed = int((~np.isfinite(order)).sum())
+        if failed == len(settings):
+            raise InputError(f"every setting failed; the first: {next(filter(None, reasons), '?')}")
+        if failed:
+            warnings.warn(
+                f"{failed} of {len(settings)} settings failed and were left out: see results_.",
+                HeadcountWarning,
+                stacklevel=3,
+            )
+        best = int(np.argmin(order))
+        self.best_params_ = settings[best]
+        self.best_score_ = float(errors[best])
+
+
+class GridSearch(_Search):
+    """Try every combination of settings and keep the one with the least error on bags.
+
+    Each distinct classifier setting is fitted once, and its scores serve every setting of the
+    method on top.
+
+    Parameters
+    ----------
+    quantifier : quantifier
+    grid : mapping of parameter to values, or a list of such mappings
+        Names as in `set_params`: ``classifier__C`` reaches the classifier.
+    measure : str or Measure, default 'ae'
+    protocol : protocol, optional
+        Draws the bags; 250 of 100 items, uniform on the simplex, by default.
+    validation : float or int, default 0.4
+        Share of items to hold out and draw the bags from, or a number of folds.
+    refit : bool, default True
+        Whether to fit the winner on all labelled items.
+    n_jobs : int, optional
+        Classifier settings handled at once; changes nothing in the result.
+    random_state : int, generator or None, default 0
+        Decides the split.
+    verbose : bool, default False
+        Whether to show a progress bar; changes nothing in the result.
+
+    Attributes
+    ----------
+    results_ : Frame
+        A row a setting: its parameters, error, rank, and the reason if it failed.
+    best_params_, best_score_, best_quantifier_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from headcount import SLD
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> search = GridSearch(
+    ...     SLD(LogisticRegression(), calibrator="bcts"), {"classifier__C": [1e-6, 0.1]}
+    ... ).fit(X, y)
+    >>> search.best_params_
+    {'classifier__C': 0.1}
+    >>> search.predict(X).round(1)
+    array([0.4, 0.6])
+    """
+
+    def __init__(
+        self,
+        quantifier: Any = None,
+        grid: Grid | Sequence[Grid] | None = None,
+        *,
+        measure: str | Measure = "ae",
+        protocol: Any = None,
+        validation: int | float = 0.4,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ):
+        self.quantifier = quantifier
+        self.grid = grid
+        self.measure = measure
+        self.protocol = protocol
+        self.validation = validation
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        try:
+            settings = list(ParameterGrid(self.grid or {}))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"grid cannot be read: {error}") from None
+        return settings
+
+
+class RandomSearch(_Search):
+    """Try random settings and keep the one with the least error on bags.
+
+    Parameters
+    ----------
+    quantifier : quantifier
+    distributions : mapping of parameter to values or scipy distribution
+    n_iter : int, default 20
+        Number of settings to try.
+    measure, protocol, validation, refit, n_jobs, random_state, verbose
+        As in `GridSearch`.
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from headcount import PACC
+    >>> search = RandomSearch(PACC(LogisticRegression()), {"classifier__C": loguniform(1e-3, 1e3)})
+    >>> search.n_iter
+    20
+    """
+
+    def __init__(
+        self,
+        quantifier: Any = None,
+        distributions: Mapping[str, Any] | None = None,
+        *,
+        n_iter: int = 20,
+        measure: str | Measure = "ae",
+        protocol: Any = None,
+        validation: int | float = 0.4,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ):
+        self.quantifier = quantifier
+        self.distributions = distributions
+        self.n_iter = n_iter
+        self.measure = measure
+        self.protocol = protocol
+        self.validation = validation
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        check.whole("n_iter", self.n_iter)
+        seed = as_seed(self.random_state) % 2**32
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a grid smaller than n_iter is fine
+            sampler = ParameterSampler(self.distributions or {}, self.n_iter, random_state=seed)
+            return list(sampler)
+
+
+def configured(base: Quantifier, setting: dict[str, Any]) -> Quantifier:
+    """Fresh clone with a setting; a misspelt name is an error at once."""
+    try:
+        configured: Quantifier = clone(base).set_params(
+            **{name: clone(value, safe=False) for name, value in setting.items()}
+        )
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    return configured
+
+
+def setting_text(setting: Mapping[str, Any]) -> str:
+    """A setting in words, such as C=1.0."""
+    return ", ".join(f"{k.removeprefix('classifier__')}={v}" for k, v in setting.items())
+
+
+def _score_group(trials: list[Quantifier], fold: Fold, each: Measure) -> list[tuple[float, str]]:
+    """Mean error of each trial on the fold's bags, or NaN and the reason."""
+    X, y, pool, bags = fold
+    shared = SharedPasses(trials, X, y)
+    outcomes = []
+    for trial in trials:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                fitted = shared.fit(trial)
+                estimates = shared.predict_bags(fitted, pool, bags)
+                truth, _ = aligned_truth(bags, fitted.classes_)
+                value = float(np.mean(each(truth, estimates, sizes=bags.sizes)))
+            reason = "" if np.isfinite(value) else f"{each} is undefined"
+        except Exception as error:  # one bad setting must not end the search
+            value, reason = float("nan"), f"{type(error).__name__}: {error}"
+        outcomes.append((value, reason))
+    return outcomes
+
+
+def _text(value: Any) -> Any:
+    """Numbers and texts as they are, None as a text, other objects by their repr."""
+    return value if isinstance(value, (int, float, str, np.number)) else repr(value)

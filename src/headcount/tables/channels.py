@@ -1,0 +1,70 @@
+"""A plain look at items that no classifier has a hand in, to see whether they have changed."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from headcount._core.types import Floats, Ints
+from headcount.scores.columns import ColumnEncoder
+
+WORDS = 16  # buckets that the words of a text are put into
+CELLS = 4  # of each channel
+ROWS = 20_000  # labelled items that are kept
+
+Cells = NDArray[np.uint16]
+
+
+class Channels(BaseEstimator):
+    """Cells of items in a few channels: how many words of a kind, which quarter of a number.
+
+    Words are put into buckets by a hash, so that nothing depends on which texts were seen: a text
+    is looked at in the same way whether it is labelled or new, which is not so for a vocabulary.
+
+    Parameters
+    ----------
+    kind : {'text', 'features'}
+    """
+
+    def __init__(self, kind: str = "text"):
+        self.kind = kind
+
+    def fit(self, X: Any, codes: Ints) -> Self:
+        """Learn the cells' borders, and keep the cells of labelled items."""
+        if len(codes) > ROWS:
+            some = np.random.default_rng(0).choice(len(codes), ROWS, replace=False)
+            X, codes = X[some], codes[some]
+        if self.kind == "features":
+            self.encoder_ = ColumnEncoder().fit(X)
+        values = self._values(X)
+        shares = np.arange(1, CELLS) / CELLS
+        self.edges_ = [np.unique(np.quantile(column, shares)) for column in values.T]
+        self.codes_ = codes
+        self.cells_ = self.cells(X)
+        return self
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of cells of each channel."""
+        return [len(edges) + 1 for edges in self.edges_]
+
+    def cells(self, X: Any) -> Cells:
+        """Cell of each item in each channel, numbered through."""
+        starts = np.cumsum([0, *self.widths[:-1]])
+        columns = zip(starts, self.edges_, self._values(X).T, strict=True)
+        return np.column_stack(
+            [
+                start + np.searchsorted(edges, column, side="left")
+                for start, edges, column in columns
+            ]
+        ).astype(np.uint16)
+
+    def _values(self, X: Any) -> Floats:
+        if self.kind == "features":
+            return np.asarray(self.encoder_.transform(X)[:, :64].toarray())
+        buckets = HashingVectorizer(n_features=WORDS, alternate_sign=False, norm=None)
+        return np.asarray(buckets.transform(X).toarray())

@@ -1,0 +1,294 @@
+"""Counting a heap of rows, group by group, in one pass and bounded memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headcount._core.frame import Frame
+from headcount._core.types import Floats, Ints
+from headcount.data.groups import MISSING, UNREADABLE, Grouping
+from headcount.data.stream import Source, batches, columns_of
+from headcount.data.tables import as_names
+from headcount.exceptions import HeadcountWarning, InputError
+from headcount.inference.diagnostics import Diagnosis, FitTest
+from headcount.inference.intervals import Interval, Request
+from headcount.methods.base import ScoreQuantifier
+from headcount.tables.channels import Channels
+from headcount.tables.learn import label_names
+from headcount.tables.model import Model
+from headcount.tables.sketch import Sketch
+
+SCORED = 1 << 16  # rows that are scored at once
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """Shares of every class in every group, and what to be careful about."""
+
+    groups: list[str]
+    sizes: Ints
+    interval: Interval
+    diagnosis: Diagnosis
+    counted: Floats
+    by: Grouping
+    left_out: int
+    truth: Floats | None = None
+    notes: tuple[str, ...] = ()
+
+    def flags(self, g: int) -> list[str]:
+        """Short names of what is wrong with group number `g`."""
+        own = ["nodate"] if self.groups[g] == UNREADABLE else []
+        return [*own, *self.diagnosis.flags(g)]
+
+    def marks(self) -> NDArray[Any]:
+        """The same as one text for every group."""
+        return np.array([" ".join(self.flags(g)) for g in range(len(self.groups))], dtype=str)
+
+    def messages(self) -> dict[str, list[str]]:
+        """Sentences about what is wrong, and the groups that each is true of."""
+        found: dict[str, list[str]] = {}
+        for g, group in enumerate(self.groups):
+            for text in self.diagnosis.messages(g):
+                found.setdefault(text, []).append(group)
+        return found
+
+    def to_frame(self) -> Frame:
+        """One row a group and class: share, low, high, n, counted, fit, flags."""
+        k = len(self.interval.classes)
+        columns: dict[str, Any] = {
+            "group": np.repeat(np.array(self.groups, dtype=str), k),
+            "class": np.tile(as_names(self.interval.classes), len(self.groups)),
+            "share": self.interval.prevalence.ravel(),
+            "low": self.interval.low.ravel(),
+            "high": self.interval.high.ravel(),
+            "n": np.repeat(self.sizes, k),
+            "counted": self.counted.ravel(),
+            "fit": np.repeat(self.diagnosis.fit, k),
+            "flags": np.repeat(self.marks(), k),
+        }
+        if self.truth is not None:
+            truth = self.truth
+            inside = (truth >= self.interval.low) & (truth <= self.interval.high)
+            columns["truth"] = truth.ravel()
+            columns["inside"] = np.where(np.isnan(truth), np.nan, inside).ravel()
+        return Frame(columns)
+
+
+def count(
+    model: Model,
+    found: Sequence[Source],
+    *,
+    by: str | None = None,
+    truth: str | None = None,
+    level: float = 0.95,
+    target: str = "bag",
+    encoding: str = "utf8",
+    progress: Callable[[int], None] | None = None,
+) -> Count:
+    """Count the classes in a heap of rows, group by group, in one pass and bounded memory.
+
+    Parameters
+    ----------
+    model : what `learn` gave, or `Model.load`
+    found : sources of rows
+    by : str, optional
+        A column, or a period and a column of dates, such as ``month:date``.
+    truth : str, optional
+        Column of true labels, to compare the estimates with.
+    level : float
+        Of the intervals.
+    target : {'bag', 'population'}
+        Shares among these very rows, or among all that might have been in their place.
+    """
+    scorer = model.quantifier
+    scorer._check_intervals()
+    request = Request(level=level, target=target)
+    grouping = Grouping.parse(by)
+    wanted = dict(model.inputs.wanted)
+    for extra, kind in ((grouping.column, grouping.kind), (truth, "name")):
+        if extra is not None:
+            wanted.setdefault(extra, kind)  # a column that is looked at too stays as it is
+    sketch = Sketch.of(len(scorer.classes_), scorer.score_kind_)
+    tally = _Tally(len(scorer.classes_))
+    looks = _Looks(model.channels)
+    names = as_names(scorer.classes_)
+    strange_labels: set[str] = set()
+    for source, batch in batches(found, wanted, encoding=encoding, progress=progress):
+        items, there = model.inputs.of(batch)
+        tally.left_out += int((~there).sum())
+        if not there.any():
+            continue
+        column = None if grouping.column is None else batch.column(grouping.column)
+        if column is not None and not there.all():
+            column = column.filter(pa.array(there))
+        groups = grouping.numbers(column, int(there.sum()))
+        for start in range(0, len(groups), SCORED):
+            part = slice(start, start + SCORED)
+            try:
+                sketch.add(model.scores(items[part]), groups[part])
+            except InputError as error:
+                raise InputError(f"{source.name}: {error}") from None
+        tally.add(groups)
+        looks.add(items, groups)
+        if truth is not None:
+            cells = label_names(batch.column(truth))[there]
+            strange_labels |= tally.add_truth(cells, names, groups)
+    _check_answerable(tally, grouping, truth, names)
+    notes = _notes(tally, grouping, strange_labels, truth, model, found, encoding)
+    return _estimated(scorer, sketch, tally, looks, grouping, request, truth is not None, notes)
+
+
+def _check_answerable(
+    tally: _Tally, grouping: Grouping, truth: str | None, names: NDArray[Any]
+) -> None:
+    """Refuse what has no answer: no rows, no dates where dates were asked for, no true labels."""
+    if not tally.total:
+        raise InputError(
+            "there is nothing to count: "
+            + (f"all {tally.left_out} rows are empty." if tally.left_out else "no rows.")
+        )
+    if grouping.unreadable == tally.total:
+        raise InputError(
+            f"no cell of {grouping.column!r} could be read as a date: ISO dates such as 2026-11-30 "
+            "are expected."
+        )
+    if truth is not None and not tally.labelled:
+        raise InputError(
+            f"{truth!r} holds none of the classes {names.tolist()[:10]}: is it the column of true "
+            "labels?"
+        )
+
+
+def _estimated(
+    scorer: ScoreQuantifier,
+    sketch: Sketch,
+    tally: _Tally,
+    looks: _Looks,
+    grouping: Grouping,
+    request: Request,
+    with_truth: bool,
+    notes: list[str],
+) -> Count:
+    pool, bags = sketch.points()
+    order, every = grouping.order(), grouping.names()
+    bags, sizes = bags[order], tally.sizes[order]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        interval = scorer._counted(pool, bags, sizes, request)
+    notes += [str(w.message) for w in caught if issubclass(w.category, HeadcountWarning)]
+    diagnosis = scorer._fit_test().run(scorer._calibrated(pool), bags, sizes)
+    diagnosis = replace(diagnosis, drift=looks.p_values(order, sizes))
+    counted = bags.shares(pool.argmax(axis=1), len(scorer.classes_))
+    truth = tally.truth(order) if with_truth else None
+    names = [every[g] for g in order]
+    return Count(
+        names, sizes, interval, diagnosis, counted, grouping, tally.left_out, truth, tuple(notes)
+    )
+
+
+class _Looks:
+    """Histograms of what the items of groups look like."""
+
+    def __init__(self, channels: Channels | None):
+        self.channels = channels
+        width = 0 if channels is None else sum(channels.widths)
+        self.counts = np.zeros((0, width), dtype=np.int64)
+
+    def add(self, items: Any, groups: Ints) -> None:
+        if self.channels is None:
+            return
+        cells = self.channels.cells(items)
+        width = self.counts.shape[1]
+        n_groups = max(len(self.counts), int(groups.max()) + 1)
+        grown = np.zeros((n_groups, width), dtype=np.int64)
+        grown[: len(self.counts)] = self.counts
+        for column in cells.T:
+            places = groups * width + column
+            grown += np.bincount(places, minlength=n_groups * width).reshape(n_groups, width)
+        self.counts = grown
+
+    def p_values(self, order: list[int], sizes: Ints) -> Floats:
+        if self.channels is None:
+            return np.full(len(order), np.nan)
+        test = FitTest(self.channels.cells_, self.channels.widths, self.channels.codes_)
+        return test.p_values(self.counts[order] / sizes[:, None], sizes)
+
+
+class _Tally:
+    """Numbers of rows by group, and of true labels."""
+
+    def __init__(self, n_classes: int):
+        self.n_classes = n_classes
+        self.left_out = 0
+        self.total = 0
+        self.labelled = 0
+        self.sizes = np.zeros(0, dtype=np.int64)
+        self._truth = np.zeros((0, n_classes), dtype=np.int64)
+
+    def add(self, groups: Ints) -> None:
+        self.total += len(groups)
+        found = np.bincount(groups, minlength=len(self.sizes))
+        found[: len(self.sizes)] += self.sizes
+        self.sizes = found
+
+    def add_truth(self, cells: NDArray[Any], names: NDArray[Any], groups: Ints) -> set[str]:
+        """Count true labels; gives those that are no class of the model."""
+        order = np.argsort(names)
+        codes = order[np.minimum(np.searchsorted(names[order], cells), len(names) - 1)]
+        known = names[codes] == cells
+        grown = np.zeros((len(self.sizes), self.n_classes), dtype=np.int64)
+        grown[: len(self._truth)] = self._truth
+        self.labelled += int(known.sum())
+        np.add.at(grown, (groups[known], codes[known]), 1)
+        self._truth = grown
+        return set(np.unique(cells[~known]).tolist())
+
+    def truth(self, order: list[int]) -> Floats:
+        """True shares among the labelled rows of a group; NaN where there is none."""
+        counts = self._truth[order].astype(float)
+        totals = counts.sum(axis=1, keepdims=True)
+        return np.where(totals > 0, counts / np.maximum(totals, 1), np.nan)
+
+
+def _notes(
+    tally: _Tally,
+    grouping: Grouping,
+    strange: set[str],
+    truth: str | None,
+    model: Model,
+    found: Sequence[Source],
+    encoding: str,
+) -> list[str]:
+    notes = []
+    if tally.left_out:
+        notes.append(f"{tally.left_out:,} rows without {model.inputs.kind} were left out.")
+    if grouping.unreadable:
+        notes.append(
+            f"{grouping.unreadable:,} rows have no readable date in {grouping.column!r}; they are "
+            f"the group {UNREADABLE}."
+        )
+    if MISSING in grouping.names():
+        notes.append(f"rows without {grouping.column!r} are the group {MISSING}.")
+    unknown = sorted(strange - {""})
+    if unknown:
+        notes.append(
+            f"{truth!r} holds {', '.join(map(repr, unknown[:5]))}, which the model never saw: such "
+            "rows are counted among the known classes, and left out of the true shares."
+        )
+    if (
+        truth is None
+        and found[0].path is not None
+        and model.label in columns_of(found[0], encoding)
+    ):
+        notes.append(
+            f"the column {model.label!r} is there: --truth {model.label} compares the estimates "
+            "with it."
+        )
+    return notes

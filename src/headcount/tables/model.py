@@ -1,0 +1,131 @@
+"""A fitted quantifier with the columns it looks at, and its file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headcount._core.types import Bools, Floats
+from headcount.exceptions import InputError, choose
+from headcount.methods.base import ScoreQuantifier
+from headcount.scores.crossfit import score
+from headcount.tables.channels import Channels
+
+KINDS = {"text": "text", "features": "any", "scores": "number"}
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the model looks at: one column of texts, columns of features, or columns of scores."""
+
+    kind: str
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        choose("kind of input", self.kind, KINDS)
+        if self.kind == "text" and len(self.columns) != 1:
+            raise InputError("one column of texts is expected.")
+        if not self.columns or len(set(self.columns)) < len(self.columns):
+            raise InputError(f"columns must be given, each once, got {list(self.columns)}.")
+
+    @property
+    def wanted(self) -> dict[str, str]:
+        """Columns to read, and as what."""
+        return dict.fromkeys(self.columns, KINDS[self.kind])
+
+    def of(self, batch: pa.RecordBatch) -> tuple[Any, Bools]:
+        """Items of a part of a table, and which of its rows hold one."""
+        n = batch.num_rows
+        if self.kind == "text":
+            column = batch.column(self.columns[0])
+            length = pc.utf8_length(pc.utf8_trim_whitespace(column))
+            full = pc.fill_null(pc.greater(length, 0), False)
+            there = np.asarray(full.to_numpy(zero_copy_only=False), dtype=bool)
+            return np.array(column.filter(full).to_pylist(), dtype=object), there
+        if self.kind == "scores":
+            matrix = np.column_stack(
+                [batch.column(c).to_numpy(zero_copy_only=False) for c in self.columns]
+            )
+            there = np.ones(n, dtype=bool)
+            whole = matrix
+            if not np.isfinite(matrix.sum()):  # one look at all cells is cheaper than at each row
+                there = ~np.isnan(matrix).any(axis=1)
+                whole = matrix[there]
+            return (np.column_stack([1 - whole, whole]) if len(self.columns) == 1 else whole), there
+        cells = np.empty((n, len(self.columns)), dtype=object)
+        for j, name in enumerate(self.columns):
+            cells[:, j] = batch.column(name).to_pylist()
+        there = np.array([any(v is not None and v != "" for v in row) for row in cells], dtype=bool)
+        return cells[there], there
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted quantifier, and the columns it was fitted to."""
+
+    quantifier: Any
+    inputs: Inputs
+    label: str
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def channels(self) -> Channels | None:
+        """How items are looked at apart from their scores; None for scores alone."""
+        return getattr(self.quantifier, "channels_", None)
+
+    def scores(self, items: Any) -> Floats:
+        """Scores of items.
+
+        They are scored as the labelled ones were: each by one of the classifiers that saw four
+        fifths of the labelled items, whichever a hash of the item says. The one that saw all of
+        them is surer of itself, and would make new items look unlike the labelled ones.
+        """
+        if self.inputs.kind == "scores":
+            return np.asarray(items, dtype=np.float64)
+        q = self.quantifier
+        folds = q.fold_classifiers_
+        turn = np.array([crc32(repr(item).encode()) for item in items.tolist()]) % len(folds)
+        out = np.empty((len(items), len(q.classes_)))
+        for f, classifier in enumerate(folds):
+            mine = turn == f
+            if mine.any():
+                out[mine] = score(classifier, items[mine], q.classes_, q.score_kind_)
+        return out
+
+    def save(self, path: Any) -> None:
+        """Write a ``.hc`` file."""
+        from headcount.methods.files import save
+
+        about = {
+            "kind": self.inputs.kind,
+            "columns": list(self.inputs.columns),
+            "label": self.label,
+            "training": self.summary,
+        }
+        save(self.quantifier, path, about)
+
+    @classmethod
+    def load(cls, path: Any) -> Model:
+        """Read a ``.hc`` file that `save` wrote."""
+        from headcount.methods.files import load, manifest_of
+
+        about: Any = manifest_of(path).get("about")
+        quantifier = load(path)
+        try:
+            inputs = Inputs(about["kind"], tuple(map(str, about["columns"])))
+            summary = dict(about["training"])
+            kind = getattr(getattr(quantifier, "channels_", None), "kind", "scores")
+            sound = isinstance(quantifier, ScoreQuantifier) and kind == inputs.kind
+            sound = sound and (kind == "scores" or bool(quantifier.fold_classifiers_))
+            sound = sound and quantifier.held_scores_ is not None
+            label = str(about["label"])
+        except (TypeError, KeyError, AttributeError):
+            sound = False
+        if not sound:
+            raise InputError(f"{path} was not made by `headcount fit`, or was changed since.")
+        return cls(quantifier, inputs, label, summary)
