@@ -1,9 +1,9 @@
+from headcount._core.convergence import ConvergenceWarning as ConvergenceWarning
 from headcount._core.frame import Frame as Frame
 from headcount.bags import Bags as Bags
 from headcount.evaluation import evaluate as evaluate
 from headcount.evaluation import evaluate_many as evaluate_many
 from headcount.evaluation import leaderboard as leaderboard
-from headcount.exceptions import ConvergenceWarning as ConvergenceWarning
 from headcount.exceptions import HeadcountError as HeadcountError
 from headcount.exceptions import HeadcountWarning as HeadcountWarning
 from headcount.exceptions import InputError as InputError

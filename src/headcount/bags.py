@@ -13,11 +13,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._core import validation as check
+from headcount._core.calendar import period_codes, period_starts
 from headcount._core.types import Floats, Ints
-from headcount.exceptions import InputError, choose
+from headcount.exceptions import InputError
 from headcount.kernels.threads import over_ranges
 
-PERIODS = {"year": "Y", "month": "M", "week": "W", "day": "D", "hour": "h"}
 _CHUNK_ITEMS = 1 << 22  # memory of a pass over sparse features stays below 100 MB
 
 
@@ -164,6 +164,34 @@ class Bags:
         )
         return out
 
+    def histograms(self, cells: NDArray[Any], n_cells: int, n_jobs: int | None = None) -> Floats:
+        """Share of each bag's items in each cell; an item has one cell in every column."""
+        from headcount.kernels.compiled.matching import bag_histograms
+
+        out = np.empty((len(self), n_cells))
+        narrow: Any = np.ascontiguousarray(cells, dtype=np.uint16 if n_cells < 2**16 else np.uint32)
+        over_ranges(
+            lambda a, b: bag_histograms(narrow, self.indptr, self.indices, out, a, b),
+            len(self),
+            n_jobs,
+        )
+        return out
+
+    @classmethod
+    def side_by_side(cls, several: Sequence[Bags]) -> Bags:
+        """Each bag with all its items in several pools that are stacked one after the other."""
+        if len(several) == 1:
+            return several[0]
+        offsets = np.cumsum([0, *[bags.n_items for bags in several]])
+        n_bags = len(several[0])
+        owner = np.concatenate([np.repeat(np.arange(n_bags), bags.sizes) for bags in several])
+        items = [
+            bags.indices.astype(np.int64) + at for bags, at in zip(several, offsets, strict=False)
+        ]
+        order = np.argsort(owner, kind="stable")
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_bags))])
+        return cls.unchecked(indptr, np.concatenate(items)[order], int(offsets[-1]))
+
     def chunks(self, max_items: int = _CHUNK_ITEMS) -> Iterator[Bags]:
         """Consecutive runs of bags that together hold about `max_items` items."""
         start = 0
@@ -220,20 +248,18 @@ class Bags:
 
     @classmethod
     def from_time(cls, times: Any, *, every: str = "month", y: ArrayLike | None = None) -> Bags:
-        """One bag for each period of a time column: year, month, week, day or hour.
+        """One bag for each period of a time column: year, quarter, month, week, day or hour.
 
         Weeks start on Monday. Times with a time zone are cut by their own wall clock.
         """
-        choose("period", every, PERIODS)
         stamps = _wall_time(times)
-        if every == "week":  # numpy's weeks start on Thursday; ours on Monday, the 5th of 1970
-            days = stamps.astype("datetime64[D]")
-            since = (days - np.datetime64("1970-01-05")).astype(np.int64)
-            return cls.from_groups(days - since % 7, y=y)
-        return cls.from_groups(stamps.astype(f"datetime64[{PERIODS[every]}]"), y=y)
+        if np.isnat(stamps).any():
+            raise InputError("a time is missing (NaT): fill or drop those rows.")
+        codes = period_codes(stamps.astype(np.int64), every)
+        return cls.from_groups(period_starts(codes, every), y=y)
 
     @classmethod
-    def _made(cls, indptr: Ints, indices: NDArray[Any], n_items: int) -> Bags:
+    def unchecked(cls, indptr: Ints, indices: NDArray[Any], n_items: int) -> Bags:
         """Bags that are sound by construction: nothing is checked, and items are not sorted."""
         bags = object.__new__(cls)
         values = (indptr, _narrow(indices, n_items), n_items, np.arange(len(indptr) - 1))

@@ -14,7 +14,7 @@ from headcount._core.frame import Frame
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
-from headcount.measures import Measure
+from headcount.measures import Measure, measure
 from headcount.measures import measures as parse_measures
 from headcount.methods.base import Quantifier
 from headcount.methods.sharing import SharedPasses
@@ -171,11 +171,5 @@ def leaderboard(frame: Frame, by: str = "method") -> Frame:
 
 
 def _ranks(name: str, means: Floats) -> Ints:
-    """Rank 1 is best: the largest of carc and q, the least bias either way; undefined is last."""
-    kind = name.partition("(")[0]
-    if kind in ("carc", "q"):
-        order = -means
-    else:
-        order = np.abs(means) if kind == "bias" else means
-    ranks = rankdata(np.where(np.isnan(order), np.inf, order), method="min")
-    return np.asarray(ranks, dtype=np.int64)
+    """Rank 1 is best; undefined is last."""
+    return np.asarray(rankdata(measure(name).badness(means), method="min"), dtype=np.int64)

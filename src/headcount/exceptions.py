@@ -18,10 +18,6 @@ class HeadcountWarning(UserWarning):
     """Base of every warning: the answer is given, but read this first."""
 
 
-class ConvergenceWarning(HeadcountWarning):
-    """An iterative solver stopped before it reached its tolerance."""
-
-
 class UnreliableWarning(HeadcountWarning):
     """The estimate rests on something that does not hold well here."""
 

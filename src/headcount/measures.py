@@ -72,6 +72,28 @@ class Measure:
         """Whether the measure smooths prevalences first."""
         return DEFINITIONS[self.name].smooths
 
+    def badness(self, values: ArrayLike) -> Floats:
+        """Numbers that are smaller the better the values are; infinite for undefined ones.
+
+        Examples
+        --------
+        >>> measure("carc").badness([0.9, 0.2]).tolist(), measure("bias").badness([-0.1]).tolist()
+        ([-0.9, -0.2], [0.1])
+        """
+        array = np.asarray(values, dtype=float)
+        definition = DEFINITIONS[self.name]
+        if definition.larger_is_better:
+            array = -array
+        elif definition.signed:
+            array = np.abs(array)
+        return np.where(np.isnan(array), np.inf, array)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it is the error of a single bag, of which less is better."""
+        own = DEFINITIONS[self.name]
+        return not (own.over_bags or own.larger_is_better or own.signed)
+
     @property
     def doc(self) -> str:
         """What the measure is, in a line."""
@@ -86,12 +108,7 @@ class Measure:
         recall: ArrayLike | None = None,
     ) -> Any:
         """Error of each bag; a plain number if `true` is a vector or the measure is over bags."""
-        p, q = (
-            check.prevalences(true, "true prevalences"),
-            check.prevalences(estimated, "estimates"),
-        )
-        if p.shape != q.shape:
-            raise InputError(f"shapes differ: true prevalences {p.shape}, estimates {q.shape}.")
+        p, q = _pair(true, estimated)
         definition = DEFINITIONS[self.name]
         if definition.smooths:
             p, q = self._smoothed(p, q, sizes)
@@ -157,6 +174,8 @@ class _Definition:
     doc: str
     smooths: bool = False
     over_bags: bool = False
+    larger_is_better: bool = False
+    signed: bool = False
 
 
 def _relative(p: Floats, q: Floats) -> Floats:
@@ -272,8 +291,15 @@ DEFINITIONS: dict[str, _Definition] = {
         _macro_nmd, "NMD averaged over intervals of the true mean class", over_bags=True
     ),
     "carc": _Definition(
-        _carc, "rank correlation of true and estimated shares across bags", over_bags=True
+        _carc,
+        "rank correlation of true and estimated shares across bags",
+        over_bags=True,
+        larger_is_better=True,
     ),
-    "q": _Definition(lambda p, _: p, "harmonic mean of recall and quantification accuracy"),
-    "bias": _Definition(_bias, "estimate minus truth for the last class"),
+    "q": _Definition(
+        lambda p, _: p,
+        "harmonic mean of recall and quantification accuracy",
+        larger_is_better=True,
+    ),
+    "bias": _Definition(_bias, "estimate minus truth for the last class", signed=True),
 }

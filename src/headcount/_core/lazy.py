@@ -42,11 +42,13 @@ def homes(package: str) -> dict[str, str]:
 
 def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names load when used."""
-    known = homes(package)
+    known, home = homes(package), ROOT.joinpath(*package.split(".")[1:])
 
     def load(name: str) -> Any:
-        if name not in known:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(known[name]), name)
+        if name in known:
+            return getattr(import_module(known[name]), name)
+        if not name.startswith("_") and (home / name / "__init__.py").is_file():
+            return import_module(f"{package}.{name}")  # a room, such as headcount.methods
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return load, lambda: sorted(known), sorted(known)

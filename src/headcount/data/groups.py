@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headcount._core.calendar import PERIODS, period_codes, period_name
 from headcount._core.types import Bools, Ints
 from headcount.data.stream import is_text, names_of
 from headcount.exceptions import InputError
 
-PERIODS = ("year", "quarter", "month", "week", "day", "hour")
 ALL = "all"
 MISSING = "(missing)"
 UNREADABLE = "(no date)"
@@ -92,7 +92,7 @@ class Grouping:
     def _by_period(self, column: Any) -> Ints:
         stamps, known = _seconds(column)
         self.unreadable += int((~known).sum())
-        codes = self._codes(stamps[known])
+        codes = period_codes(stamps[known], str(self.period))
         out = np.empty(len(stamps), dtype=np.int64)
         if len(codes):
             low, high = int(codes.min()), int(codes.max())
@@ -109,36 +109,13 @@ class Grouping:
             out[~known] = self._number(UNREADABLE)
         return out
 
-    def _codes(self, seconds: Ints) -> Ints:
-        """Whole periods since 1970."""
-        if self.period == "hour":
-            return seconds // 3600
-        days = seconds // 86400
-        if self.period == "day" or not len(days):
-            return days
-        if self.period == "week":
-            return (days + 3) // 7  # weeks start on Monday
-        low = int(days.min())
-        calendar = np.arange(low, int(days.max()) + 1).astype("datetime64[D]")
-        months = calendar.astype("datetime64[M]").astype(np.int64)
-        step = {"month": 1, "quarter": 3, "year": 12}[str(self.period)]
-        return np.asarray((months // step)[days - low])
-
     def _number(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def _name(self, key: Any) -> str:
         if isinstance(key, str):
             return key
-        if self.period == "year":
-            return str(1970 + key)
-        if self.period == "quarter":
-            return f"{1970 + key // 4}-Q{key % 4 + 1}"
-        if self.period == "month":
-            return str(np.datetime64(key, "M"))
-        if self.period == "hour":
-            return str(np.datetime64(key, "h"))
-        return str(np.datetime64(key * 7 - 3 if self.period == "week" else key, "D"))
+        return period_name(key, str(self.period))
 
 
 def _seconds(column: Any) -> tuple[Ints, Bools]:

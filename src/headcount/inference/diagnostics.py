@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from headcount._core.frame import Frame
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
+from headcount.exceptions import InputError
 from headcount.inference.simulation import Simulator
 from headcount.kernels.simplex import least_squares, rest_columns
-from headcount.methods.histograms import histograms
+from headcount.scores.scorer import Scorer, View, mix_views
 
 LEVEL = 0.05  # alarms that the test gives where nothing is wrong
 DRIFT_LEVEL = 0.01  # something drifts nearly always: less is said about it
@@ -126,7 +127,7 @@ class FitTest:
 
     def shares(self, bags: Bags, cells: NDArray[Any] | None = None) -> Floats:
         """Share of each bag's items in each cell."""
-        return histograms(self.cells if cells is None else cells, sum(self.widths), bags)
+        return bags.histograms(self.cells if cells is None else cells, sum(self.widths))
 
     def p_values(self, q: Floats, sizes: Ints) -> Floats:
         """How often bags that are mixtures are as far from one as these histograms are."""
@@ -195,3 +196,19 @@ class ScoreTest:
             for start, edges, c in zip(self.starts, self.edges, self.columns, strict=True)
         ]
         return np.column_stack(found)
+
+
+def diagnose_scores(scorer: Scorer, views: Sequence[View], sizes: Ints | None = None) -> Diagnosis:
+    """Test every bag, from raw scores of its pool by each classifier.
+
+    Each item counts by one of the classifiers, as a held-out item does; by which of them depends
+    on the item alone.
+    """
+    if not len(scorer.scores):
+        raise InputError(
+            "no held-out scores were kept, which the test is made from: fit with cv=5, or fewer "
+            "folds where a class has fewer items than that."
+        )
+    test = ScoreTest(scorer.calibrate(scorer.scores), scorer.codes)
+    mixed = mix_views([scores for scores, _ in views])
+    return test.run(scorer.calibrate(mixed), views[0][1], sizes)

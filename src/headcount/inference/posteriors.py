@@ -67,7 +67,7 @@ def prior_around(expect: str | Mapping[float, float], frequency: Floats) -> Prio
     return np.array(rows), np.log(list(found.values()))
 
 
-def told(prevalence: Floats, sizes: Ints, prior: Prior) -> Floats:
+def component_shares(prevalence: Floats, sizes: Ints, prior: Prior) -> Floats:
     """Probability that each component of the prior made bags whose shares are known."""
     alpha, log_weights = prior
     counts = prevalence[:, None, :] * sizes[:, None, None]

@@ -14,7 +14,7 @@ from headcount.bags import Bags
 Rows = NDArray[np.int32]
 Estimate = Callable[[Bags], Floats]
 
-PART = 1 << 21  # items simulated at once
+ITEMS_AT_ONCE = 1 << 21  # simulated
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Simulator:
         worlds = self._worlds(n_draws, rng, resample)
         outcomes: list[Floats] = []
         truths = np.empty_like(shares)
-        step = max(1, PART // max(1, int(sizes.sum())))
+        step = max(1, ITEMS_AT_ONCE // max(1, int(sizes.sum())))
         for start in range(0, n_draws, step):
             draws = np.arange(start, min(start + step, n_draws))
             some = shares[:, draws].reshape(-1, k)
@@ -94,7 +94,7 @@ class Simulator:
         items = np.empty(indptr[-1], dtype=np.int32)
         seed = rng.integers(2**63, dtype=np.uint64)
         draw_items(rows, *self._by_class(), world, unlike, counts, seed, items)
-        return Bags._made(indptr, items, len(self.codes))
+        return Bags.unchecked(indptr, items, len(self.codes))
 
 
 def _counts(shares: Floats, sizes: Ints, rng: np.random.Generator, target: str) -> Ints:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import linprog, nnls
 
 from headcount._core.types import Bools, Floats
+
+RIDGE = 1e-10  # pulls what the data leave open to a centre
 
 
 def project(v: Floats) -> Floats:
@@ -127,3 +129,38 @@ def square_root(gram: Floats, linear: Floats) -> tuple[Floats, Floats]:
     values, vectors = np.linalg.eigh(gram)
     roots = np.sqrt(np.maximum(values, values.max() * 1e-15))
     return (vectors * roots).T, (linear @ vectors) / roots
+
+
+def pulled_least_squares(
+    design: Floats, targets: Floats, centre: Floats, tau: float = 0.0
+) -> Floats:
+    """Simplex least squares in which what is left open goes to `centre`."""
+    k = design.shape[1]
+    pull = np.sqrt(RIDGE * (design**2).sum() / k)
+    smooth = np.sqrt(tau / 2) * np.diff(np.eye(k), n=2, axis=0)
+    stacked = np.vstack([design, pull * np.eye(k), smooth])
+    n = len(targets)
+    goals = np.hstack([targets, np.broadcast_to(pull * centre, (n, k)), np.zeros((n, len(smooth)))])
+    return least_squares(stacked, goals)
+
+
+def roughness(k: int, first: float = 0.0, second: float = 0.0) -> Floats:
+    """Matrix R with p'Rp = first |first differences|^2 + second |second differences|^2."""
+    d1 = np.diff(np.eye(k), axis=0)
+    d2 = np.diff(np.eye(k), n=2, axis=0)
+    return np.asarray(first * d1.T @ d1 + second * d2.T @ d2)
+
+
+def least_absolute(rows: Floats, target: Floats) -> Floats:
+    """Minimise |V p - q|_1 over the simplex, a linear programme."""
+    k, n = rows.shape
+    slack = -np.eye(n)
+    found = linprog(
+        np.concatenate([np.zeros(k), np.ones(n)]),
+        A_ub=np.block([[rows.T, slack], [-rows.T, slack]]),
+        b_ub=np.concatenate([target, -target]),
+        A_eq=np.concatenate([np.ones(k), np.zeros(n)])[None],
+        b_eq=[1.0],
+    )
+    p = np.maximum(found.x[:k], 0.0)
+    return np.asarray(p / p.sum())

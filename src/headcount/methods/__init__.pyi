@@ -5,7 +5,6 @@ from headcount.methods.adjusting import PACC as PACC
 from headcount.methods.adjusting import RLLS as RLLS
 from headcount.methods.adjusting import BBSESoft as BBSESoft
 from headcount.methods.base import Quantifier as Quantifier
-from headcount.methods.base import ScoreQuantifier as ScoreQuantifier
 from headcount.methods.bayes import BayesQuantifier as BayesQuantifier
 from headcount.methods.binary import BinaryQuantifier as BinaryQuantifier
 from headcount.methods.binary import OneVsAll as OneVsAll
@@ -35,19 +34,24 @@ from headcount.methods.likelihood import EMQ as EMQ
 from headcount.methods.likelihood import MLLS as MLLS
 from headcount.methods.likelihood import RML as RML
 from headcount.methods.likelihood import SLD as SLD
+from headcount.methods.likelihood import LikelihoodQuantifier as LikelihoodQuantifier
+from headcount.methods.matching import Match as Match
+from headcount.methods.matching import MatchingQuantifier as MatchingQuantifier
+from headcount.methods.ordered import SMM as SMM
+from headcount.methods.ordered import SORD as SORD
+from headcount.methods.ordered import ContinuousSweep as ContinuousSweep
+from headcount.methods.scored import ScoreQuantifier as ScoreQuantifier
 from headcount.methods.structured import SVMAE as SVMAE
 from headcount.methods.structured import SVMKLD as SVMKLD
 from headcount.methods.structured import SVMNKLD as SVMNKLD
 from headcount.methods.structured import SVMQ as SVMQ
 from headcount.methods.structured import SVMRAE as SVMRAE
+from headcount.methods.structured import LossSVM as LossSVM
 from headcount.methods.texts import TextQuantifier as TextQuantifier
 from headcount.methods.thresholds import MAX as MAX
 from headcount.methods.thresholds import MS as MS
 from headcount.methods.thresholds import MS2 as MS2
-from headcount.methods.thresholds import SMM as SMM
-from headcount.methods.thresholds import SORD as SORD
 from headcount.methods.thresholds import T50 as T50
-from headcount.methods.thresholds import ContinuousSweep as ContinuousSweep
 from headcount.methods.thresholds import X as X
 
 __all__: list[str]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,40 +14,43 @@ from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError, choose
-from headcount.inference.intervals import Interval, Request, Spread, joint_level
+from headcount.inference.intervals import Interval
 from headcount.inference.posteriors import (
     BURN,
     FLAT,
     MEASURES,
     Draws,
     Prior,
+    component_shares,
     concentrations,
     decide,
     modes,
     prior_around,
     sample,
-    told,
 )
-from headcount.inference.simulation import Simulator
+from headcount.inference.spread import Request, Spread, joint_level
 from headcount.kernels import affinity
 from headcount.kernels.random import as_seed, streams
 from headcount.measures import Measure, measure
-from headcount.methods.base import ScoreQuantifier
+from headcount.methods.base import Tags
+from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.calibration import (
     FLOOR,
     Calibrator,
     logits_of,
+    make_calibrator,
     resampled,
     resampled_rows,
 )
-from headcount.scores.crossfit import ScorePass
+from headcount.scores.scorer import Held, View
 
 LIKELIHOODS = ["posteriors", "histograms", "kernels"]
-NEXT = 5  # sweeps that are not used when a chain goes on in another world
-QUICK = 60  # draws for a simulated bag
-HELD = 1 << 25  # numbers of draws that are held at once
+NEXT_BURN = 5  # sweeps that are not used when a chain goes on in another world
+QUICK_DRAWS = 60  # draws for a simulated bag
+NUMBERS_AT_ONCE = 1 << 25  # of draws
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BayesQuantifier(ScoreQuantifier):
     """The posterior of each bag's shares, and the answer with the least expected error.
 
@@ -80,7 +84,7 @@ class BayesQuantifier(ScoreQuantifier):
     n_draws : int, default 500
         Draws from the posterior of each bag.
     calibrator : str, calibrator or None, default 'curves'
-    cv, n_jobs, random_state
+    cv, refit, n_jobs, random_state
         As in `ScoreQuantifier`.
 
     Notes
@@ -104,38 +108,22 @@ class BayesQuantifier(ScoreQuantifier):
     array([0., 1.])
     """
 
-    _flat_to_prior = True
-    prior_: Prior
+    measure: str | Measure = "ae"
+    expect: str | Mapping[float, float] = "learn"
+    likelihood: str = "posteriors"
+    n_bins: int = 20
+    bandwidth: float = 0.1
+    n_worlds: int = 10
+    n_draws: int = 500
+    calibrator: str | Calibrator | None = "curves"
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        measure: str | Measure = "ae",
-        expect: str | Mapping[float, float] = "learn",
-        likelihood: str = "posteriors",
-        n_bins: int = 20,
-        bandwidth: float = 0.1,
-        n_worlds: int = 10,
-        n_draws: int = 500,
-        calibrator: str | Calibrator | None = "curves",
-        cv: int | float | None = 5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ):
-        super().__init__(
-            classifier, calibrator=calibrator, cv=cv, n_jobs=n_jobs, random_state=random_state
-        )
-        self.measure = measure
-        self.expect = expect
-        self.likelihood = likelihood
-        self.n_bins = n_bins
-        self.bandwidth = bandwidth
-        self.n_worlds = n_worlds
-        self.n_draws = n_draws
+    def method_tags(self) -> Tags:
+        """Every world calibrates anew; histograms and kernels remember."""
+        return Tags(own_calibration=True, remembers=self.likelihood != "posteriors")
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def check_params(self) -> None:
+        """Refuse impossible settings."""
+        super().check_params()
         choose("measure", measure(self.measure).name, MEASURES)
         choose("likelihood", self.likelihood, LIKELIHOODS)
         concentrations(self.expect)
@@ -144,59 +132,23 @@ class BayesQuantifier(ScoreQuantifier):
         check.whole("n_worlds", self.n_worlds, 0)
         check.whole("n_draws", self.n_draws, 20)
 
-    def learn_shift(self, X: Any, bags: Bags) -> Self:
-        """Learn from bags how far shares tend to move, and expect the same of others.
-
-        Parameters
-        ----------
-        X : items, or scores for a quantifier that was fitted on scores
-        bags : Bags
-            Such as those of past months. Where their true prevalences are known these are used,
-            otherwise what their scores tell.
-        """
-        check_is_fitted(self, "classes_")
-        if self._flat is not None:  # nothing can be told from the scores
-            return self
-        alpha, log_weights = self.prior_
-        weights = np.exp(log_weights)
-        if not isinstance(bags, Bags) or not len(bags):
-            raise InputError("bags must be Bags, at least one: see Bags.from_lists.")
-        if bags.prevalence is not None and bags.prevalence.shape[1] != alpha.shape[1]:
-            raise InputError(
-                f"the bags have shares of {bags.prevalence.shape[1]} classes, and the quantifier "
-                f"knows {alpha.shape[1]}: make them with classes=quantifier.classes_."
-            )
-        raw = None if bags.prevalence is not None else self._raw(X, bags)
-        for _ in range(20):
-            if raw is None:
-                mix = told(np.asarray(bags.prevalence), bags.sizes, (alpha, np.log(weights)))
-            else:
-                self.prior_ = alpha, np.log(weights)
-                mix = np.vstack([part for _, _, part in self._posteriors(raw, bags)])
-            before, weights = weights, (mix.sum(axis=0) + 0.1) / (len(mix) + 0.1 * len(alpha))
-            if np.abs(weights - before).max() < 1e-3:
-                break
-        self.prior_ = alpha, np.log(weights)
-        return self
-
-    def _run_pass(self, X: Any, y: Any, held_out: bool | None, **options: Any) -> ScorePass:
-        return super()._run_pass(X, y, held_out, **{**options, "keep_folds": True})
-
-    def _pass_key(self) -> str | None:
-        key = super()._pass_key()
-        return None if key is None else f"{key} with folds"
-
-    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
-        assert scores is not None and codes is not None
-        self.prior_ = prior_around(self.expect, frequency)
+    def learn(self, held: Held) -> None:
+        """Learn the worlds: calibrators, histograms or kernels of resampled held-out items."""
+        scores, codes, frequency = held.scores, held.codes, held.frequency
+        self.prior_: Prior = prior_around(self.expect, frequency)
         self.seed_ = as_seed(self.random_state)
         rng = np.random.default_rng(self.seed_)
+        self.kind_ = held.kind
+        self.main_calibrator_ = make_calibrator(self.calibrator)
+        if self.main_calibrator_ is not None:
+            self.main_calibrator_.fit(logits_of(scores, held.kind), codes)
         if self.likelihood == "posteriors":
-            self.worlds_ = self._calibrators(codes, rng)
+            self.worlds_ = self._calibrators(scores, codes, rng)
             return
         rows = [np.arange(len(codes))]
         if self.n_worlds:
             rows = [resampled_rows(codes, rng) for _ in range(self.n_worlds)]
+        scores = self._calibrated(scores)
         if self.likelihood == "kernels":
             self.worlds_ = [(scores[r], codes[r]) for r in rows]
             return
@@ -209,20 +161,59 @@ class BayesQuantifier(ScoreQuantifier):
         cells = np.searchsorted(edges, scores[:, 1], side="right")
         self.worlds_ = [(edges, _table(cells[r], codes[r], self.n_bins)) for r in rows]
 
-    def _calibrators(self, codes: Ints, rng: np.random.Generator) -> list[Any]:
+    def learn_shift(self, X: Any, bags: Bags) -> Self:
+        """Learn from bags how far shares tend to move, and expect the same of others.
+
+        Parameters
+        ----------
+        X : items, or scores for a quantifier that was fitted on scores
+        bags : Bags
+            Such as those of past months. Where their true prevalences are known these are used,
+            otherwise what their scores tell.
+        """
+        check_is_fitted(self, "classes_")
+        if self.flat_ is not None:  # nothing can be told from the scores
+            return self
+        alpha, log_weights = self.prior_
+        weights = np.exp(log_weights)
+        if not isinstance(bags, Bags) or not len(bags):
+            raise InputError("bags must be Bags, at least one: see Bags.from_lists.")
+        if bags.prevalence is not None and bags.prevalence.shape[1] != alpha.shape[1]:
+            raise InputError(
+                f"the bags have shares of {bags.prevalence.shape[1]} classes, and the quantifier "
+                f"knows {alpha.shape[1]}: make them with classes=quantifier.classes_."
+            )
+        views = None if bags.prevalence is not None else self.views(X, bags)
+        for _ in range(20):
+            prior = alpha, np.log(weights)
+            if views is None:
+                mix = component_shares(np.asarray(bags.prevalence), bags.sizes, prior)
+            else:
+                mix = np.vstack([part for _, _, part in self._posteriors(views, prior)])
+            before, weights = weights, (mix.sum(axis=0) + 0.1) / (len(mix) + 0.1 * len(alpha))
+            if np.abs(weights - before).max() < 1e-3:
+                break
+        self.prior_ = alpha, np.log(weights)
+        return self
+
+    def _calibrators(self, held: Floats, codes: Ints, rng: np.random.Generator) -> list[Any]:
         """Calibrators of resampled items, with the mean posterior of the held-out items by each."""
-        held = self.held_scores_
-        assert held is not None
-        several: list[Any] = [self.calibrator_]
-        if self.n_worlds and self.calibrator_ is not None:
-            logits = logits_of(held, self.score_kind_)
-            several = list(resampled(self.calibrator_, logits, codes, self.n_worlds, rng))
+        several: list[Any] = [self.main_calibrator_]
+        if self.n_worlds and self.main_calibrator_ is not None:
+            logits = logits_of(held, self.kind_)
+            several = list(resampled(self.main_calibrator_, logits, codes, self.n_worlds, rng))
         return [(c, self._posterior_by(c, held).mean(axis=0)) for c in several]
 
     def _posterior_by(self, calibrator: Calibrator | None, raw: Floats) -> Floats:
         if calibrator is None:
             return np.clip(raw, FLOOR, 1.0)
-        return np.clip(calibrator.transform(logits_of(raw, self.score_kind_)), FLOOR, 1.0)
+        return np.clip(calibrator.transform(logits_of(raw, self.kind_)), FLOOR, 1.0)
+
+    def _calibrated(self, raw: Floats) -> Floats:
+        calibrator = self.main_calibrator_
+        if calibrator is None:
+            return raw
+        return np.asarray(calibrator.transform(logits_of(raw, self.kind_)))
 
     def _likelihood(self, world: Any, raw: Floats) -> Floats:
         """Likelihoods of scores under each class, as one world has it; only ratios matter."""
@@ -239,81 +230,84 @@ class BayesQuantifier(ScoreQuantifier):
             found = np.maximum(means, 1e-10)
         return np.asarray(found / found.max(axis=1, keepdims=True))
 
-    def _estimate(self, raw: Floats, bags: Bags) -> Floats:
-        if self._flat is not None:
-            return np.tile(self._flat, (len(bags), 1))
-        return self._aggregate(raw, bags)
+    def aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        """Best answers, from raw scores by one classifier."""
+        return self.estimate([(scores, bags)])
 
-    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
-        """Best answers; `scores` come from the classifier, since every world calibrates anew."""
+    def estimate(self, views: Sequence[View]) -> Floats:
+        """Best answers under the draws of all classifiers together."""
+        bags = views[0][1]
+        if self.flat_ is not None:
+            return np.tile(self.flat_, (len(bags), 1))
         parts = [
             decide(draws, self.measure, bags.sizes[some], self.n_jobs)
-            for some, draws, _ in self._posteriors(scores, bags)
+            for some, draws, _ in self._posteriors(views, self.prior_)
         ]
         return np.concatenate(parts)
 
-    def _posteriors(self, raw: Floats, bags: Bags) -> Iterator[tuple[slice, Draws, Floats]]:
+    def _posteriors(
+        self, views: Sequence[View], prior: Prior
+    ) -> Iterator[tuple[slice, Draws, Floats]]:
         """Some bags at a time, draws of their shares, and how likely components of the prior are.
 
         A world goes with one classifier; there are at least as many of them.
         """
-        views = self._views(raw)
         worlds = self.worlds_ * -(-len(views) // len(self.worlds_))
         each = -(-self.n_draws // len(worlds))
-        shape = each * len(worlds), len(self.classes_)
-        step = max(1, HELD // (shape[0] * shape[1]))
-        for at in range(0, len(bags), step):
-            some = bags[at : at + step]
-            draws = np.empty((len(some), *shape), dtype=np.float32)
-            mix = np.zeros((len(some), len(self.prior_[1])))
+        n_bags, k = len(views[0][1]), len(self.classes_)
+        step = max(1, NUMBERS_AT_ONCE // (each * len(worlds) * k))
+        for at in range(0, n_bags, step):
+            part = slice(at, at + step)
+            size = len(range(n_bags)[part])
+            draws = np.empty((size, each * len(worlds), k), dtype=np.float32)
+            mix = np.zeros((size, len(prior[1])))
+            starts: Floats | None = None
             for w, world in enumerate(worlds):
-                likelihood = self._likelihood(world, views[w % len(views)])
-                if w == 0:
-                    starts = modes(likelihood, some, self.prior_, self.n_jobs)
+                scores, bags = views[w % len(views)]
+                some = bags if size == n_bags else bags[part]
+                likelihood = self._likelihood(world, scores)
+                if starts is None:
+                    starts = modes(likelihood, some, prior, self.n_jobs)
                 # The same for all bags: an answer must not depend on which others are asked for.
-                numbers = np.repeat(streams(self.seed_, f"world {w}", 1), len(some))
+                numbers = np.repeat(streams(self.seed_, f"world {w}", 1), size)
                 # Worlds differ little: the chain of one goes on where that of the last has ended.
-                burn = BURN if w == 0 else NEXT
-                part, own = sample(
-                    likelihood, some, self.prior_, each, numbers, starts, self.n_jobs, burn
+                burn = BURN if w == 0 else NEXT_BURN
+                drawn, own = sample(
+                    likelihood, some, prior, each, numbers, starts, self.n_jobs, burn
                 )
-                draws[:, w * each : (w + 1) * each] = part
+                draws[:, w * each : (w + 1) * each] = drawn
                 mix += own / len(worlds)
-            yield slice(at, at + step), draws, mix
+            yield part, draws, mix
 
-    def _simulator(self, held: Floats, codes: Ints) -> Simulator:
-        """Simulated bags are many: one calibrator and fewer draws are enough for them."""
+    def quick_twin(self) -> Self:
+        """A copy with one calibrator and fewer draws, which is enough for simulated bags."""
         quick = copy(self)
-        quick.n_draws = QUICK
+        quick.n_draws = QUICK_DRAWS
         if self.likelihood == "posteriors":
-            mean = self._posterior_by(self.calibrator_, held).mean(axis=0)
-            quick.worlds_ = [(self.calibrator_, mean)]
+            mean = self._posterior_by(self.main_calibrator_, self.scorer_.scores).mean(axis=0)
+            quick.worlds_ = [(self.main_calibrator_, mean)]
         else:
             quick.worlds_ = self.worlds_[:1]
-        return Simulator(lambda bags: quick._estimate(held, bags), codes, len(self.classes_))
+        return quick
 
-    @property
-    def _remembers(self) -> bool:  # type: ignore[override]
-        return self.likelihood != "posteriors"
-
-    def _counted(self, raw: Floats, bags: Bags, sizes: Ints, request: Request) -> Interval:
-        if self._flat is not None:
-            return Interval.unknown(self.classes_, self._estimate(raw, bags), request.level)
+    def bound(self, views: Sequence[View], sizes: Any, request: Request) -> Interval:
+        """Bounds of the posterior where the prior is narrow; else they are simulated."""
+        if self.flat_ is not None:
+            return Interval.unknown(self.classes_, self.estimate(views), request.level)
         if FLAT in concentrations(self.expect):  # whatever the shares, intervals must hold them
-            return super()._counted(raw, bags, sizes, request)
-        fewer = float(np.median(bags.sizes / sizes))
-        if fewer < 1:  # items stand for several: the prior must not weigh more against them
-            alpha, log_weights = self.prior_
-            scaled = copy(self)
-            scaled.prior_ = alpha * fewer, log_weights
-            return scaled._counted(raw, bags, bags.sizes, request)
+            return super().bound(views, sizes, request)
+        alpha, log_weights = self.prior_
+        # Items that stand for several: the prior must not weigh more against them.
+        fewer = min(1.0, float(np.median(views[0][1].sizes / sizes)))
+        prior = alpha * fewer, log_weights
+        sizes = views[0][1].sizes if fewer < 1 else sizes
         parts: list[tuple[Floats, ...]] = []
-        for some, draws, _ in self._posteriors(raw, bags):
+        for some, draws, _ in self._posteriors(views, prior):
             answer = decide(draws, self.measure, sizes[some], self.n_jobs)
             parts.append((answer, *_spread(draws, sizes[some], request)))
         estimates, mean, variance, levels = (np.concatenate(c) for c in zip(*parts, strict=True))
         spread = Spread(mean, variance, levels)
-        return Interval.around(self.classes_, estimates, spread, request.level)
+        return Interval.from_spread(self.classes_, estimates, spread, request.level)
 
 
 def _spread(draws: Draws, sizes: Ints, request: Request) -> tuple[Floats, Floats, Floats]:

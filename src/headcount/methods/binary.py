@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,16 +12,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._core import validation as check
-from headcount._core.types import Bools, Floats, Ints
+from headcount._core.types import Bools, Floats
 from headcount.bags import Bags
 from headcount.kernels.simplex import from_each_against_rest, rest_columns
-from headcount.methods.base import (
-    MetaQuantifier,
-    Quantifier,
-    ScoreQuantifier,
-    _some,
-    check_quantifier_type,
-)
+from headcount.methods.base import Quantifier, check_quantifier_type, count_items
+from headcount.methods.meta import MetaQuantifier
+from headcount.methods.scored import ScoreQuantifier
+from headcount.scores.scorer import Held
 
 
 class BinaryQuantifier(ScoreQuantifier):
@@ -31,29 +29,26 @@ class BinaryQuantifier(ScoreQuantifier):
     its own for every class instead.
     """
 
-    _flat_to_prior = True
-
     @abstractmethod
-    def _learn_two(self, scores: Floats, positive: Bools, frequency: float) -> Any:
+    def learn_two(self, scores: Floats, positive: Bools, held: Held) -> Any:
         """What is to be kept of the held-out scores of one class against the rest."""
 
     @abstractmethod
-    def _aggregate_two(self, learnt: Any, scores: Floats, bags: Bags) -> Floats:
+    def aggregate_two(self, learnt: Any, scores: Floats, bags: Bags) -> Floats:
         """Share of the positive class in every bag."""
 
-    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
-        assert scores is not None and codes is not None
-        columns = rest_columns(len(frequency))
+    def learn(self, held: Held) -> None:
+        """Learn from every class against the rest."""
         self.learnt_ = [
-            self._learn_two(np.ascontiguousarray(scores[:, c]), codes == c, frequency[c])
-            for c in columns
+            self.learn_two(np.ascontiguousarray(held.scores[:, c]), held.codes == c, held)
+            for c in rest_columns(held.n_classes)
         ]
 
-    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
-        columns = rest_columns(scores.shape[1])
+    def aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        """Shares of every class against the rest, normalised."""
         shares = [
-            self._aggregate_two(learnt, np.ascontiguousarray(scores[:, c]), bags)
-            for c, learnt in zip(columns, self.learnt_, strict=True)
+            self.aggregate_two(learnt, np.ascontiguousarray(scores[:, c]), bags)
+            for c, learnt in zip(rest_columns(scores.shape[1]), self.learnt_, strict=True)
         ]
         return from_each_against_rest(shares)
 
@@ -63,6 +58,7 @@ class BinaryQuantifier(ScoreQuantifier):
         return f"{text} one-vs-all over {len(self.learnt_)} classes" if many else text
 
 
+@dataclass(eq=False, repr=False)
 class OneVsAll(MetaQuantifier):
     """A quantifier for each class against the rest, each with its own classifier; normalised.
 
@@ -82,11 +78,12 @@ class OneVsAll(MetaQuantifier):
     array([0.7, 0.3, 0. ])
     """
 
-    def __init__(self, quantifier: Any = None, *, n_jobs: int | None = None):
-        self.quantifier = quantifier
-        self.n_jobs = n_jobs
+    quantifier: Any = None
+    _: KW_ONLY
+    n_jobs: int | None = None
 
-    def _parts(self) -> list[Quantifier]:
+    def parts(self) -> list[Quantifier]:
+        """The quantifier that is cloned for every class."""
         return [_default() if self.quantifier is None else self.quantifier]
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -94,9 +91,9 @@ class OneVsAll(MetaQuantifier):
         array = check.labels(y)
         classes, codes = check.encode(array)
         check.two_or_more(classes)
-        check.same_length(_some(X), array)
+        check.same_length(count_items(X), array)
         targets = rest_columns(len(classes))
-        (base,) = self._parts()
+        (base,) = self.parts()
         check_quantifier_type(base)
         self.members_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit)(clone(base), X, codes == c) for c in targets

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from headcount._core.types import Floats, Ints
+from headcount._core.types import Floats
 from headcount.bags import Bags
 from headcount.exceptions import InputError
-from headcount.inference.intervals import Interval, Request
-from headcount.methods.base import ScoreQuantifier
+from headcount.inference.intervals import Interval
+from headcount.inference.spread import Request
+from headcount.methods.base import Tags
 from headcount.methods.bayes import BayesQuantifier
 from headcount.methods.likelihood import SLD
-from headcount.scores.crossfit import ScorePass
+from headcount.methods.scored import ScoreQuantifier
+from headcount.scores.scorer import Held, Scorer, View
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Blend(ScoreQuantifier):
     """The weighted mean of several quantifiers' estimates, from the same scores.
 
@@ -30,7 +35,7 @@ class Blend(ScoreQuantifier):
         used.
     weights : list of float, optional
         Equal by default.
-    cv, n_jobs, random_state
+    cv, refit, n_jobs, random_state
         As in `ScoreQuantifier`.
 
     Examples
@@ -42,21 +47,12 @@ class Blend(ScoreQuantifier):
     array([0.17, 0.83])
     """
 
-    _any_scores = True  # members say what they need
+    quantifiers: list[Any] | None = None
+    weights: list[float] | None = None
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        quantifiers: list[Any] | None = None,
-        weights: list[float] | None = None,
-        cv: int | float | None = 5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ):
-        super().__init__(classifier, cv=cv, n_jobs=n_jobs, random_state=random_state)
-        self.quantifiers = quantifiers
-        self.weights = weights
+    def method_tags(self) -> Tags:
+        """Members calibrate, and say what they need."""
+        return Tags(scores="any", own_calibration=True)
 
     def _members(self) -> tuple[list[ScoreQuantifier], Floats]:
         several = self.quantifiers
@@ -79,29 +75,39 @@ class Blend(ScoreQuantifier):
             )
         return several, weights / weights.sum()
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def check_params(self) -> None:
+        """Refuse impossible settings, those of the members among them."""
+        super().check_params()
         for q in self._members()[0]:
-            q._check_params()
+            q.check_params()
 
-    def _fit_pass(self, done: ScorePass) -> Self:
+    def fit_scorer(self, scorer: Scorer) -> Self:
+        """Let every member learn from the same classifier pass."""
         several, self.weights_ = self._members()
-        self.members_ = [clone(q)._fit_pass(replace(done, folds=())) for q in several]
-        return super()._fit_pass(done)
+        self.members_ = [clone(q).fit_scorer(scorer) for q in several]
+        return super().fit_scorer(scorer)
 
-    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
+    def learn(self, held: Held) -> None:
         """Members have learnt already."""
 
-    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
-        answers = [q._estimate(scores, bags) for q in self.members_]
+    def aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        """Weighted mean of the members' estimates."""
+        return self.estimate([(scores, bags)])
+
+    def estimate(self, views: Sequence[View]) -> Floats:
+        """Weighted mean of the members' estimates."""
+        answers = [q.estimate(views) for q in self.members_]
         return np.asarray(np.tensordot(self.weights_, answers, axes=1))
 
-    def _counted(self, raw: Floats, bags: Bags, sizes: Ints, request: Request) -> Interval:
-        """A member that has a posterior gives the interval; else it is simulated."""
+    def bound(self, views: Sequence[View], sizes: Any, request: Request) -> Interval:
+        """A member that has a posterior gives the bounds; else they are simulated."""
         own = [q for q in self.members_ if isinstance(q, BayesQuantifier)]
         if not own:
-            return super()._counted(raw, bags, sizes, request)
-        found = own[0]._counted(raw, bags, sizes, request)
-        estimates = self._estimate(raw, bags)
-        low, high = np.minimum(found.low, estimates), np.maximum(found.high, estimates)
-        return replace(found, prevalence=estimates, low=low, high=high)
+            return super().bound(views, sizes, request)
+        return own[0].bound(views, sizes, request).around(self.estimate(views))
+
+    def quick_twin(self) -> Self:
+        """A blend of the members' quick twins."""
+        twin = copy(self)
+        twin.members_ = [q.quick_twin() for q in self.members_]
+        return twin

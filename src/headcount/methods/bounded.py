@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
 
 from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.inference.intervals import Interval, Request, from_pairs
+from headcount.inference.intervals import Interval
 from headcount.inference.simulation import Simulator
+from headcount.inference.spread import Request, from_pairs
 from headcount.methods.adjusting import PACC
-from headcount.methods.base import MetaQuantifier, Quantifier, check_quantifier_type
-from headcount.scores.crossfit import _splits
+from headcount.methods.base import Quantifier, check_quantifier_type
+from headcount.methods.meta import DelegatingQuantifier
+from headcount.scores.splits import make_splits
 
 KEEP = 0.1  # share of the simulated bags that is near enough to an estimate
 
 
-class WithIntervals(MetaQuantifier):
+@dataclass(eq=False, repr=False)
+class WithIntervals(DelegatingQuantifier):
     """Give intervals to any quantifier, such as an ensemble or one that reads the features.
 
     The quantifier is fitted on all labelled items, and once for every fold on the others; bags of
@@ -50,20 +53,19 @@ class WithIntervals(MetaQuantifier):
     True
     """
 
-    def __init__(
-        self, quantifier: Any = None, *, cv: int = 5, n_bags: int = 1000, random_state: Any = 0
-    ):
-        self.quantifier = quantifier
-        self.cv = cv
-        self.n_bags = n_bags
-        self.random_state = random_state
+    quantifier: Any = None
+    _: KW_ONLY
+    cv: int = 5
+    n_bags: int = 1000
+    random_state: Any = 0
 
-    def _parts(self) -> list[Quantifier]:
+    def parts(self) -> list[Quantifier]:
+        """The quantifier that gets intervals."""
         return [PACC() if self.quantifier is None else self.quantifier]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from items `X` with labels `y`."""
-        (base,) = self._parts()
+        (base,) = self.parts()
         check_quantifier_type(base)
         check.whole("n_bags", self.n_bags, 100)
         array = check.labels(y)
@@ -73,7 +75,7 @@ class WithIntervals(MetaQuantifier):
         _, codes = check.encode(array, self.classes_)
         largest = 4 * len(codes)
         self.sizes_ = np.array([s for s in (25, 100, 400, 1600, 6400) if s < largest] + [largest])
-        splits = _splits(codes, self.classes_, self.cv, self.random_state)
+        splits = make_splits(X, codes, self.classes_, self.cv, random_state=self.random_state)
         rng = np.random.default_rng(self.random_state)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # bags that were made up have nothing to tell
@@ -92,7 +94,7 @@ class WithIntervals(MetaQuantifier):
         rng: np.random.Generator,
     ) -> tuple[Floats, Floats]:
         """Estimates and truths of bags made of one fold, of shape (sizes, bags, classes)."""
-        fitted = clone(self._parts()[0]).fit(_safe_indexing(X, train), y[train])
+        fitted = clone(self.parts()[0]).fit(_safe_indexing(X, train), y[train])
         pool = _safe_indexing(X, test)
         k = len(self.classes_)
         simulator = Simulator(lambda bags: fitted.predict_bags(pool, bags), codes[test], k)
@@ -100,14 +102,9 @@ class WithIntervals(MetaQuantifier):
         shares = rng.dirichlet(np.ones(k), size=(len(self.sizes_), each))
         return simulator.run(shares, self.sizes_, rng, "bag")
 
-    def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
-        check_is_fitted(self, "members_")
-        best: Quantifier = self.members_[0]
-        return best.predict_bags(X, bags)
-
-    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
+    def interval_of(self, X: Any, bags: Bags, request: Request) -> Interval:
+        """Estimates with the bounds that bags of the folds have shown."""
         estimates = self.predict_bags(X, bags)
         near = np.maximum(np.searchsorted(self.sizes_, bags.sizes, side="right") - 1, 0)
         spread = from_pairs(self.found_[near], self.truths_[near], estimates, request, KEEP)
-        return Interval.around(self.classes_, estimates, spread, request.level)
+        return Interval.from_spread(self.classes_, estimates, spread, request.level)

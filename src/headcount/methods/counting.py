@@ -14,10 +14,14 @@ from sklearn.utils.validation import (
 )
 
 from headcount._core import validation as check
-from headcount._core.types import Floats, Ints
+from headcount._core.types import Floats
 from headcount.bags import Bags
-from headcount.inference.intervals import Interval, Request
-from headcount.methods.base import Quantifier, ScoreQuantifier, _same_pool, _some
+from headcount.inference.intervals import Interval
+from headcount.inference.spread import Request
+from headcount.methods.base import Quantifier, Tags, check_pool, count_items
+from headcount.methods.representations import Labels, Posteriors, Representation
+from headcount.methods.scored import ScoreQuantifier
+from headcount.scores.scorer import Held
 
 
 class MLPE(Quantifier):
@@ -31,7 +35,9 @@ class MLPE(Quantifier):
     array([0.75, 0.25])
     """
 
-    _ignores_items = True
+    def method_tags(self) -> Tags:
+        """Looks at labels only."""
+        return Tags(held_out=False, corrects=False, ignores_items=True)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Count the labels; `X` is looked at only for its shape."""
@@ -60,10 +66,11 @@ class MLPE(Quantifier):
         if hasattr(X, "shape") and hasattr(self, "n_features_in_"):
             _check_feature_names(self, X, reset=False)
             _check_n_features(self, X, reset=False)
-        _same_pool(_some(X), bags)
+        check_pool(count_items(X), bags)
         return np.tile(self.prevalence_, (len(bags), 1))
 
-    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
+    def interval_of(self, X: Any, bags: Bags, request: Request) -> Interval:
+        """Everything is possible."""
         # Any share is possible: nothing is learnt from the items.
         return Interval.unknown(self.classes_, self.predict_bags(X, bags), request.level)
 
@@ -72,7 +79,7 @@ class MLPE(Quantifier):
         check_is_fitted(self, "classes_")
         matrix = check.score_matrix(scores, len(self.classes_))
         if bags is not None:
-            _same_pool(len(matrix), bags)
+            check_pool(len(matrix), bags)
         every = np.tile(self.prevalence_, (1 if bags is None else len(bags), 1))
         return every[0] if bags is None else every
 
@@ -83,6 +90,11 @@ class CC(ScoreQuantifier):
     Biased towards the training prevalence as soon as the classifier errs; kept as the baseline
     that everybody would try first. Forman (2008).
 
+    Parameters
+    ----------
+    classifier, calibrator, cv, refit, n_jobs, random_state
+        As in `ScoreQuantifier`.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -92,16 +104,18 @@ class CC(ScoreQuantifier):
     array([0.38, 0.62])
     """
 
-    _any_scores = True
-    _hard = True
-    _learns_from_scores = False
-    _holds_under_shift = False
+    looks_at: Representation = Labels()
 
-    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
+    def method_tags(self) -> Tags:
+        """Learns nothing, and corrects for nothing."""
+        return Tags(scores=self.looks_at.needs, held_out=False, corrects=False)
+
+    def learn(self, held: Held) -> None:
         """Nothing to learn beyond the classifier."""
 
-    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
-        return bags.shares(scores.argmax(axis=1), scores.shape[1], self.n_jobs)
+    def aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        """Means of what is looked at."""
+        return self.looks_at.of_bags(scores, bags, self.n_jobs)
 
 
 class PCC(CC):
@@ -110,6 +124,11 @@ class PCC(CC):
     With calibrated posteriors it is the best answer when the prevalence has not moved, or when
     only the mix of items has; under a change of prevalence it is biased like CC.
 
+    Parameters
+    ----------
+    classifier, calibrator, cv, refit, n_jobs, random_state
+        As in `ScoreQuantifier`.
+
     Examples
     --------
     >>> scores = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]]
@@ -117,17 +136,4 @@ class PCC(CC):
     array([0.55, 0.45])
     """
 
-    _any_scores = False
-    _hard = False
-
-    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
-        return posterior_means(scores, bags, self.n_jobs)
-
-
-def posterior_means(scores: Floats, bags: Bags, n_jobs: int | None) -> Floats:
-    """Mean posterior of each bag, normalised; one column is enough for two classes."""
-    if scores.shape[1] == 2:
-        second = np.clip(bags.means(scores[:, 1:], n_jobs), 0.0, 1.0)
-        return np.hstack([1 - second, second])
-    means = bags.means(scores, n_jobs)
-    return np.asarray(means / means.sum(axis=1, keepdims=True))
+    looks_at: Representation = Posteriors()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from headcount._core.types import Floats, Ints
+from headcount._core.types import Floats
 from headcount.bags import Bags
-from headcount.kernels.simplex import clip_and_normalise
+from headcount.kernels.simplex import clip_and_normalise, pulled_least_squares
 from headcount.kernels.threads import over_ranges
-from headcount.methods.adjusting import class_means, regularised
-from headcount.methods.base import ScoreQuantifier, warn_unconverged
-from headcount.methods.counting import posterior_means
+from headcount.methods.base import warn_unconverged
+from headcount.methods.representations import Posteriors
+from headcount.methods.scored import ScoreQuantifier
+from headcount.scores.scorer import Held
 
 
 class ELSA(ScoreQuantifier):
@@ -27,7 +28,7 @@ class ELSA(ScoreQuantifier):
 
     Parameters
     ----------
-    classifier, calibrator, cv, n_jobs, random_state
+    classifier, calibrator, cv, refit, n_jobs, random_state
         As in `ScoreQuantifier`.
 
     Examples
@@ -41,30 +42,26 @@ class ELSA(ScoreQuantifier):
     array([0.8, 0.2])
     """
 
-    _flat_to_prior = True
+    def learn(self, held: Held) -> None:
+        """Keep the held-out scores, and PACC's matrix to start from."""
+        self.frequency_ = held.frequency
+        self.means_ = Posteriors().of_classes(held.scores, held.codes)
+        self.scores_, self.codes_ = np.ascontiguousarray(held.scores), held.codes
+        self.share_ = np.bincount(held.codes, minlength=held.n_classes) / len(held.codes)
 
-    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
-        assert scores is not None and codes is not None
-        k = len(frequency)
-        self.frequency_ = frequency
-        self.confusion_ = class_means(scores, codes, k)
-        self._scores = np.ascontiguousarray(scores)
-        self._codes = codes
-        self._share = np.bincount(codes, minlength=k) / len(codes)
-
-    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
+    def aggregate(self, scores: Floats, bags: Bags) -> Floats:
+        """Shares by the fixed point of the weights."""
         from headcount.kernels.compiled.efficient import efficient_weights
 
-        first = regularised(
-            self.confusion_, posterior_means(scores, bags, self.n_jobs), self.frequency_
-        )
-        weights = first / self._share
+        means = Posteriors().of_bags(scores, bags, self.n_jobs)
+        first = pulled_least_squares(self.means_.T, means, self.frequency_)
+        weights = first / self.share_
         converged = np.zeros(len(bags), dtype=bool)
         over_ranges(
             lambda a, b: efficient_weights(
-                self._scores,
-                self._codes,
-                self._share,
+                self.scores_,
+                self.codes_,
+                self.share_,
                 scores,
                 bags.indptr,
                 bags.indices,
@@ -77,4 +74,4 @@ class ELSA(ScoreQuantifier):
             self.n_jobs,
         )
         warn_unconverged(converged, "the fixed point", "PACC's answer stands in for it.")
-        return clip_and_normalise(weights * self._share)
+        return clip_and_normalise(weights * self.share_)

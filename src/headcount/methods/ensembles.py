@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from headcount._core import validation as check
@@ -21,23 +21,21 @@ from headcount.kernels.random import as_seed, uniforms
 from headcount.kernels.simplex import clip_and_normalise
 from headcount.measures import DEFINITIONS, measure
 from headcount.methods.adjusting import PACC
-from headcount.methods.base import (
-    MetaQuantifier,
-    Quantifier,
-    ScoreQuantifier,
-    _same_pool,
-    _some,
-    check_quantifier_type,
-)
-from headcount.methods.histograms import histograms
+from headcount.methods.base import Quantifier, check_pool, check_quantifier_type, count_items
+from headcount.methods.distances import EDy
+from headcount.methods.histograms import DMy
+from headcount.methods.likelihood import SLD
+from headcount.methods.meta import MetaQuantifier
+from headcount.methods.scored import ScoreQuantifier
 from headcount.methods.sharing import SharedPasses
 from headcount.protocols.artificial import round_counts
 
 POLICIES = ["average", "ptr", "ds"]
 # Errors of a single bag, for which less is better.
-ERRORS = [n for n, d in DEFINITIONS.items() if not d.over_bags and n not in ("q", "bias")]
+ERRORS = [name for name in DEFINITIONS if measure(name).is_error]
 
 
+@dataclass(eq=False, repr=False)
 class Ensemble(MetaQuantifier):
     """Average quantifiers that were trained at different prevalences: E(Q).
 
@@ -74,28 +72,18 @@ class Ensemble(MetaQuantifier):
     array([0.5, 0.5, 0. ])
     """
 
-    def __init__(
-        self,
-        quantifier: Any = None,
-        *,
-        size: int = 50,
-        keep: int = 25,
-        policy: str = "average",
-        sample_size: int = 1000,
-        min_per_class: int = 5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ):
-        self.quantifier = quantifier
-        self.size = size
-        self.keep = keep
-        self.policy = policy
-        self.sample_size = sample_size
-        self.min_per_class = min_per_class
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    quantifier: Any = None
+    _: KW_ONLY
+    size: int = 50
+    keep: int = 25
+    policy: str = "average"
+    sample_size: int = 1000
+    min_per_class: int = 5
+    n_jobs: int | None = None
+    random_state: Any = 0
 
-    def _parts(self) -> list[Quantifier]:
+    def parts(self) -> list[Quantifier]:
+        """Unfitted quantifiers that this one is made of."""
         return [PACC() if self.quantifier is None else self.quantifier]
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -111,7 +99,7 @@ class Ensemble(MetaQuantifier):
         if self.policy == "ds" and len(self.classes_) > 2:
             raise InputError("policy='ds' is for two classes; use 'ptr' or a measure for more.")
         self.samples_ = self._draw(codes)
-        (base,) = self._parts()
+        (base,) = self.parts()
         check_quantifier_type(base)
         X = X.tocsr() if issparse(X) else X
         self.members_ = Parallel(n_jobs=self.n_jobs)(
@@ -121,14 +109,14 @@ class Ensemble(MetaQuantifier):
         if self.policy in ERRORS:
             kept = np.argsort(self._errors(X), kind="stable")[: self.keep]
         if self.policy == "ds":
-            self._references = self._training_histograms(X, array)
+            self.references_ = self._training_histograms()
         self.kept_ = kept
         return self
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
         """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
         check_is_fitted(self, "classes_")
-        _same_pool(_some(X), bags)
+        check_pool(count_items(X), bags)
         answers = np.stack([self.members_[j].predict_bags(X, bags) for j in self.kept_])
         if self.policy == "ptr":
             trained = np.asarray(self.samples_.prevalence)
@@ -136,7 +124,7 @@ class Ensemble(MetaQuantifier):
             return self._nearest(answers, far)
         if self.policy == "ds":
             own = self._histograms(X, bags)
-            overlap = np.einsum("jsb,jb->sj", np.sqrt(own), np.sqrt(self._references))
+            overlap = np.einsum("jsb,jb->sj", np.sqrt(own), np.sqrt(self.references_))
             return self._nearest(answers, -overlap)
         return np.asarray(answers.mean(axis=0))
 
@@ -199,74 +187,66 @@ class Ensemble(MetaQuantifier):
 
     def _histograms(self, X: Any, bags: Bags) -> Floats:
         """Histogram of the positive posterior in each bag, by every member's classifier."""
-        return np.stack([_histogram(m._pool_scores(X, bags), bags) for m in self.members_])
+        return np.stack(
+            [
+                np.mean([_histogram(*view) for view in m.views(X, bags)], axis=0)
+                for m in self.members_
+            ]
+        )
 
-    def _training_histograms(self, X: Any, y: NDArray[Any]) -> Floats:
+    def _training_histograms(self) -> Floats:
         """Histogram of each member's training sample, by scores that were held out."""
         rows = []
-        for member, items in zip(self.members_, self.samples_, strict=True):
-            if not isinstance(member, ScoreQuantifier) or member.score_kind_ != "posterior":
+        for member in self.members_:
+            if not isinstance(member, ScoreQuantifier) or member.scorer_.kind != "posterior":
                 raise InputError("policy='ds' needs quantifiers on posteriors, such as PACC.")
-            held = member._run_pass(_safe_indexing(X, items), y[items], True).scores
-            assert held is not None
+            held = member.scorer_.scores
+            if not len(held):
+                raise InputError("policy='ds' needs quantifiers with held-out scores: set cv.")
             rows.append(_histogram(held, Bags.single(len(held)))[0])
         return np.stack(rows)
 
 
-class MedianOf(_BaseComposition, MetaQuantifier):
+@dataclass(eq=False, repr=False)
+class MedianOf(MetaQuantifier):
     """Median of several methods' answers, class by class, normalised.
 
     Robust when no single method can be trusted: the errors of different methods rarely agree.
 
     Parameters
     ----------
-    quantifiers : list of (name, quantifier)
+    quantifiers : list of quantifiers
+        By default PACC, SLD with BCTS, DMy and EDy.
 
     Examples
     --------
     >>> from headcount import ACC, PACC, SLD
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> several = MedianOf([("acc", ACC()), ("pacc", PACC()), ("sld", SLD())])
+    >>> several = MedianOf([ACC(), PACC(), SLD()])
     >>> several.fit(X, y).predict(X[:100]).round(1)
     array([0.5, 0.5, 0. ])
     """
 
-    def __init__(self, quantifiers: list[tuple[str, Any]] | None = None):
-        self.quantifiers = quantifiers
+    quantifiers: list[Any] | None = None
 
-    def _parts(self) -> list[Quantifier]:
-        named = _default_methods() if self.quantifiers is None else self.quantifiers
-        pairs = isinstance(named, list) and all(isinstance(v, tuple) and len(v) == 2 for v in named)
-        if not pairs:
-            raise InputError("quantifiers must be a list of (name, quantifier) pairs.")
-        try:
-            self._validate_names([name for name, _ in named])
-        except ValueError as error:
-            raise InputError(str(error)) from None
-        return [q for _, q in named]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Settings, those of the named quantifiers among them."""
+    def parts(self) -> list[Quantifier]:
+        """Unfitted quantifiers that this one is made of."""
         if self.quantifiers is None:
-            return dict(super().get_params(deep=False))
-        return dict(self._get_params("quantifiers", deep=deep))
-
-    def set_params(self, **params: Any) -> Self:
-        """Change settings, those of the named quantifiers among them."""
-        self._set_params("quantifiers", **params)
-        return self
+            return _default_methods()
+        if not isinstance(self.quantifiers, (list, tuple)) or not len(self.quantifiers):
+            raise InputError("quantifiers must be a list of quantifiers, at least one.")
+        for q in self.quantifiers:
+            check_quantifier_type(q)
+        return list(self.quantifiers)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit every quantifier; those with the same classifier share its pass."""
-        parts = self._parts()
-        if not parts:
-            raise InputError("quantifiers is empty: give at least one (name, quantifier).")
-        clones = [clone(q) for q in parts]
+        clones = [clone(q) for q in self.parts()]
         shared = SharedPasses(clones, X, y)
         fitted = [shared.fit(q) for q in clones]
         self.members_ = fitted
-        self.classes_ = fitted[0].classes_
+        self.classes_: NDArray[Any] = self.members_[0].classes_
         return self
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
@@ -278,21 +258,12 @@ class MedianOf(_BaseComposition, MetaQuantifier):
 
 def _histogram(scores: Floats, bags: Bags) -> Floats:
     cells = np.clip((scores[:, 1:] * 8).astype(np.int64), 0, 7)
-    return histograms(cells, 8, bags)
+    return bags.histograms(cells, 8)
 
 
 def _fit_member(quantifier: Quantifier, X: Any, y: NDArray[Any], items: Ints) -> Quantifier:
     return quantifier.fit(_safe_indexing(X, items), y[items])
 
 
-def _default_methods() -> list[tuple[str, Quantifier]]:
-    from headcount.methods.distances import EDy
-    from headcount.methods.histograms import DMy
-    from headcount.methods.likelihood import SLD
-
-    return [
-        ("pacc", PACC()),
-        ("sld", SLD(calibrator="bcts")),
-        ("dmy", DMy(divergence="topsoe")),
-        ("edy", EDy()),
-    ]
+def _default_methods() -> list[Quantifier]:
+    return [PACC(), SLD(calibrator="bcts"), DMy(divergence="topsoe"), EDy()]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,59 +14,92 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.exceptions import choose
-from headcount.kernels import affinity, simplex
-from headcount.methods.adjusting import check_tau, class_means
-from headcount.methods.base import Quantifier, _same_pool
-from headcount.methods.distances import matched
-from headcount.methods.histograms import DIVERGENCES, GRID, bin_counts, histograms, match_features
+from headcount.kernels import simplex
+from headcount.methods.base import Quantifier, check_pool
+from headcount.methods.histograms import GRID, bin_counts
+from headcount.methods.matching import Matcher, Parts
+from headcount.methods.objectives import Discrepancy, Divergence
+from headcount.methods.representations import ColumnHistogram, Distances, column_cells
 
-_BAGS_AT_ONCE = 512  # memory: histograms of this many bags
+BAGS_AT_ONCE = 512  # memory: histograms of this many bags
 
 
 class FeatureQuantifier(Quantifier):
-    """Base of the quantifiers that look at features and not at scores."""
+    """Base of the quantifiers that look at features and not at scores.
 
-    _sparse = False
+    A method says what it learns from features (`learn_features`) and how it turns features of a
+    pool into estimates of bags (`aggregate_features`).
+    """
+
+    takes_sparse: ClassVar[bool] = False
+
+    @abstractmethod
+    def learn_features(self, X: Any, codes: Ints) -> None:
+        """Learn from checked features and class numbers."""
+
+    @abstractmethod
+    def aggregate_features(self, X: Any, bags: Bags) -> Floats:
+        """Estimate every bag from checked features."""
+
+    def check_params(self) -> None:
+        """Refuse impossible settings; nothing to check by default."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the classes' feature distributions."""
-        self._check_params()
+        self.check_params()
         array = check.labels(y)
-        X = validate_data(self, X, accept_sparse="csr" if self._sparse else False)
+        X = validate_data(self, X, accept_sparse="csr" if self.takes_sparse else False)
         check.same_length(X.shape[0], array)
         self.classes_, codes = check.encode(array)
         check.two_or_more(self.classes_)
         self.frequency_ = np.bincount(codes) / len(codes)
-        self._learn_features(X, codes)
+        self.learn_features(X, codes)
         return self
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
         """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
         check_is_fitted(self, "classes_")
-        X = validate_data(self, X, accept_sparse="csr" if self._sparse else False, reset=False)
-        _same_pool(X.shape[0], bags)
-        return self._estimate_features(X, bags)
-
-    def _check_params(self) -> None:
-        """Refuse impossible settings."""
-
-    @abstractmethod
-    def _learn_features(self, X: Any, codes: Ints) -> None:
-        """Learn from checked features."""
-
-    @abstractmethod
-    def _estimate_features(self, X: Any, bags: Bags) -> Floats:
-        """Estimate every bag from checked features."""
+        sparse = "csr" if self.takes_sparse else False
+        X = validate_data(self, X, accept_sparse=sparse, reset=False)
+        check_pool(X.shape[0], bags)
+        return self.aggregate_features(X, bags)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._sparse
+        tags.input_tags.sparse = self.takes_sparse
         return tags
 
 
-class DMx(FeatureQuantifier):
+@dataclass(eq=False, repr=False)
+class FeatureMatchingQuantifier(FeatureQuantifier):
+    """Base of the methods on features that are a representation and an objective."""
+
+    _: KW_ONLY
+    n_jobs: int | None = None
+
+    @abstractmethod
+    def match_parts(self) -> Parts:
+        """The representation and the objective that this method is made of, unfitted."""
+
+    def check_params(self) -> None:
+        """Refuse impossible settings of either part."""
+        for part in self.match_parts():
+            part.check_params()
+
+    def learn_features(self, X: Floats, codes: Ints) -> None:
+        """Learn the classes' vectors."""
+        self.matcher_ = Matcher(self.match_parts(), X, codes, self.frequency_)
+
+    def aggregate_features(self, X: Floats, bags: Bags) -> Floats:
+        """Shares whose mixture is nearest to each bag's vector."""
+        return self.matcher_.match(X, bags, self.n_jobs)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DMx(FeatureMatchingQuantifier):
     """Match a histogram of every feature at once, for any number of classes.
+
+    `ColumnHistogram` with `Divergence`.
 
     Parameters
     ----------
@@ -84,48 +118,45 @@ class DMx(FeatureQuantifier):
     array([0.5, 0.5, 0. ])
     """
 
-    def __init__(
-        self,
-        *,
-        n_bins: int = 8,
-        divergence: str = "hd",
-        tau: float = 0.0,
-        n_jobs: int | None = None,
-    ):
-        self.n_bins = n_bins
-        self.divergence = divergence
-        self.tau = tau
-        self.n_jobs = n_jobs
+    n_bins: int = 8
+    divergence: str = "hd"
+    tau: float = 0.0
 
-    def _check_params(self) -> None:
-        check.whole("n_bins", self.n_bins, 2)
-        choose("divergence", self.divergence, DIVERGENCES)
-        check_tau(self.tau)
-
-    def _learn_features(self, X: Floats, codes: Ints) -> None:
-        self._low, self._high = X.min(axis=0), X.max(axis=0)
-        self.mixture_ = self._shares(X, Bags.from_groups(codes), self.n_bins)
-
-    def _shares(self, X: Floats, bags: Bags, n_bins: int) -> Floats:
-        """Histograms of each bag, feature after feature, divided by the number of features."""
-        shares = cell_shares(X, self._low, self._high, n_bins, bags, self.n_jobs)
-        return np.asarray(shares / X.shape[1])
-
-    def _estimate_features(self, X: Floats, bags: Bags) -> Floats:
-        parts = [
-            match_features(
-                self.mixture_,
-                self._shares(X, bags[s : s + _BAGS_AT_ONCE], self.n_bins),
-                self.divergence,
-                self.frequency_,
-                self.tau,
-                self.n_jobs,
-            )
-            for s in range(0, len(bags), _BAGS_AT_ONCE)
-        ]
-        return np.vstack(parts)
+    def match_parts(self) -> Parts:
+        """Histograms and a divergence."""
+        return ColumnHistogram(self.n_bins), Divergence(self.divergence, self.tau)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class EDx(FeatureMatchingQuantifier):
+    """Match features by the energy distance, all pairs. Kawakubo et al. (2016).
+
+    `Distances` with `Discrepancy`.
+
+    Parameters
+    ----------
+    distance : {'euclidean', 'manhattan'}
+    tau : float, default 0
+        For ordered classes, as in `EDy`.
+    n_jobs : int, optional
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> EDx().fit(X, y).predict(X[:100]).round(2)
+    array([0.5, 0.5, 0. ])
+    """
+
+    distance: str = "euclidean"
+    tau: float = 0.0
+
+    def match_parts(self) -> Parts:
+        """Distances and their discrepancy."""
+        return Distances(self.distance), Discrepancy(self.tau)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class HDx(FeatureQuantifier):
     """Match histograms of features by the Hellinger distance: González-Castro et al. (2013).
 
@@ -145,84 +176,43 @@ class HDx(FeatureQuantifier):
     array([0.37, 0.63])
     """
 
-    def __init__(
-        self,
-        *,
-        n_bins: int | Sequence[int] = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110),
-        n_jobs: int | None = None,
-    ):
-        self.n_bins = n_bins
-        self.n_jobs = n_jobs
+    n_bins: int | Sequence[int] = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110)
+    n_jobs: int | None = None
 
-    def _check_params(self) -> None:
+    def check_params(self) -> None:
+        """Refuse impossible settings."""
         bin_counts(self.n_bins)
 
-    def _learn_features(self, X: Floats, codes: Ints) -> None:
-        self._low, self._high = X.min(axis=0), X.max(axis=0)
+    def learn_features(self, X: Floats, codes: Ints) -> None:
+        """Histograms of every class and of the rest, for every number of bins."""
+        self.low_, self.high_ = X.min(axis=0), X.max(axis=0)
         groups, sizes = Bags.from_groups(codes), np.bincount(codes)
-        self._by_bins = {}
+        self.by_bins_ = {}
         for n_bins in bin_counts(self.n_bins):
-            own = cell_shares(X, self._low, self._high, n_bins, groups, self.n_jobs)
+            own = self._shares(X, n_bins, groups)
             rest = (sizes @ own - sizes[:, None] * own) / (sizes.sum() - sizes)[:, None]
-            self._by_bins[n_bins] = own, rest
+            self.by_bins_[n_bins] = own, rest
 
-    def _estimate_features(self, X: Floats, bags: Bags) -> Floats:
+    def aggregate_features(self, X: Floats, bags: Bags) -> Floats:
+        """Median over the numbers of bins."""
         columns = simplex.rest_columns(len(self.classes_))
-        shares = np.empty((len(columns), len(bags), len(self._by_bins)))
-        for s in range(0, len(bags), _BAGS_AT_ONCE):
-            part = bags[s : s + _BAGS_AT_ONCE]
-            for b, (n_bins, (own, rest)) in enumerate(self._by_bins.items()):
-                q = np.sqrt(cell_shares(X, self._low, self._high, n_bins, part, self.n_jobs))
+        shares = np.empty((len(columns), len(bags), len(self.by_bins_)))
+        for s in range(0, len(bags), BAGS_AT_ONCE):
+            part = bags[s : s + BAGS_AT_ONCE]
+            for b, (n_bins, (own, rest)) in enumerate(self.by_bins_.items()):
+                q = np.sqrt(self._shares(X, n_bins, part))
                 for j, c in enumerate(columns):
                     losses = _grid_distances(q, own[c], rest[c], n_bins)
                     shares[j, s : s + len(part), b] = GRID[losses.argmin(axis=1)]
         return simplex.from_each_against_rest(list(np.median(shares, axis=2)))
 
-
-class EDx(FeatureQuantifier):
-    """Match features by the energy distance, all pairs. Kawakubo et al. (2016).
-
-    Parameters
-    ----------
-    distance : {'euclidean', 'manhattan'}
-    tau : float, default 0
-        For ordered classes, as in `EDy`.
-    n_jobs : int, optional
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> EDx().fit(X, y).predict(X[:100]).round(2)
-    array([0.5, 0.5, 0. ])
-    """
-
-    def __init__(self, *, distance: str = "euclidean", tau: float = 0.0, n_jobs: int | None = None):
-        self.distance = distance
-        self.tau = tau
-        self.n_jobs = n_jobs
-
-    def _check_params(self) -> None:
-        choose("distance", self.distance, ["manhattan", "euclidean"])
-        check_tau(self.tau)
-
-    def _affinity(self, X: Floats) -> Floats:
-        means = (
-            affinity.manhattan_means if self.distance == "manhattan" else affinity.euclidean_means
-        )
-        return -means(X.astype(np.float64, copy=False), self._by_class)
-
-    def _learn_features(self, X: Floats, codes: Ints) -> None:
-        k = len(self.classes_)
-        self._by_class = affinity.by_class(X.astype(np.float64, copy=False), codes, k)
-        gram = class_means(self._affinity(X), codes, k)
-        self.gram_ = (gram + gram.T) / 2
-
-    def _estimate_features(self, X: Floats, bags: Bags) -> Floats:
-        linear = bags.means(self._affinity(X), self.n_jobs)
-        return matched(self.gram_, linear, self.frequency_, self.tau)
+    def _shares(self, X: Floats, n_bins: int, bags: Bags) -> Floats:
+        """Histogram of each feature in each bag, feature after feature."""
+        cells = column_cells(X, self.low_, self.high_, n_bins)
+        return bags.histograms(cells, n_bins * X.shape[1], self.n_jobs)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ReadMe(FeatureQuantifier):
     """Match patterns of word presence in random subsets of features. Hopkins and King (2010).
 
@@ -247,45 +237,39 @@ class ReadMe(FeatureQuantifier):
     array([0.7, 0.3])
     """
 
-    _sparse = True
+    n_subsets: int = 300
+    n_words: int = 15
+    n_jobs: int | None = None
+    random_state: Any = 0
+    takes_sparse: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        *,
-        n_subsets: int = 300,
-        n_words: int = 15,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ):
-        self.n_subsets = n_subsets
-        self.n_words = n_words
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def _check_params(self) -> None:
+    def check_params(self) -> None:
+        """Refuse impossible settings."""
         check.whole("n_subsets", self.n_subsets)
         check.whole("n_words", self.n_words)
         check.at_least("n_words", self.n_words, 1, 62)
 
-    def _learn_features(self, X: Any, codes: Ints) -> None:
+    def learn_features(self, X: Any, codes: Ints) -> None:
+        """Shares of the patterns in every class, for every subset of features."""
         rng = np.random.default_rng(self.random_state)
         X = sp.csc_array(X)
         used = np.flatnonzero(np.diff(X.indptr))
         used = used if len(used) else np.arange(X.shape[1])
         width = min(self.n_words, len(used))
         k = len(self.classes_)
-        self._subsets = []
+        self.subsets_ = []
         for _ in range(self.n_subsets):
             chosen = np.sort(rng.choice(used, width, replace=False))
             patterns, cells = np.unique(_patterns(X, chosen), return_inverse=True)
             counts = np.zeros((len(patterns), k))
             np.add.at(counts, (cells, codes), 1)
-            self._subsets.append((chosen, patterns, counts / counts.sum(axis=0)))
+            self.subsets_.append((chosen, patterns, counts / counts.sum(axis=0)))
 
-    def _estimate_features(self, X: Any, bags: Bags) -> Floats:
+    def aggregate_features(self, X: Any, bags: Bags) -> Floats:
+        """Mean over the subsets."""
         X = sp.csc_array(X)
         total = np.zeros((len(bags), len(self.classes_)))
-        for chosen, patterns, shares in self._subsets:
+        for chosen, patterns, shares in self.subsets_:
             found = _patterns(X, chosen)
             at = np.minimum(np.searchsorted(patterns, found), len(patterns) - 1)
             rows = np.where((patterns[at] == found)[:, None], shares[at], 0.0)
@@ -293,19 +277,7 @@ class ReadMe(FeatureQuantifier):
             pull = 1e-6 * np.trace(gram) / len(gram)
             linear = bags.means(rows, self.n_jobs) + pull * self.frequency_
             total += simplex.quadratic(gram + pull * np.eye(len(gram)), linear)
-        return np.asarray(total / len(self._subsets))
-
-
-def cell_shares(
-    X: Floats, low: Floats, high: Floats, n_bins: int, bags: Bags, n_jobs: int | None
-) -> Floats:
-    """Histogram of each feature in each bag, feature after feature."""
-    least, most = low.astype(np.float64), high.astype(np.float64)
-    width = np.where(most > least, most - least, 1.0)
-    place = (X.astype(np.float64) - least) / width * n_bins
-    cells = np.clip(place, 0, n_bins - 1).astype(np.int64)
-    offsets = n_bins * np.arange(X.shape[1])
-    return histograms(cells + offsets, n_bins * X.shape[1], bags, n_jobs)
+        return np.asarray(total / len(self.subsets_))
 
 
 def _grid_distances(root_q: Floats, own: Floats, rest: Floats, n_bins: int) -> Floats:

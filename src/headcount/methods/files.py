@@ -19,7 +19,6 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
 
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from headcount import __version__
@@ -27,22 +26,14 @@ from headcount._core.files import write_whole
 from headcount.exceptions import HeadcountError, InputError
 from headcount.methods.base import Quantifier, check_quantifier_type
 
-FORMAT = 1
-PACKAGES = ["headcount.methods", "headcount.scores", "headcount.text"]
+FORMAT = 2
+# Rooms whose classes hold data and do nothing when they are put together again.
+ROOMS = ["methods", "scores", "text", "selection", "protocols", "neural"]
 OTHERS = {
-    "headcount.selection.auto.AutoQuantifier",
     "headcount.bags.Bags",
     "headcount.tables.channels.Channels",
     "headcount._core.frame.Frame",
     "headcount.measures.Measure",
-    "headcount.selection.search.GridSearch",
-    "headcount.selection.search.RandomSearch",
-    "headcount.text.words._TokenCounter",
-    "headcount.text.words._WordCounter",
-    "headcount.protocols.artificial.UniformPrevalence",
-    "headcount.protocols.artificial.DirichletPrevalence",
-    "headcount.protocols.artificial.PrevalenceGrid",
-    "headcount.protocols.natural.NaturalPrevalence",
 }
 
 
@@ -85,9 +76,17 @@ def save(quantifier: Quantifier, path: str | Path, about: dict[str, Any] | None 
     write_whole(Path(path), lambda beside: beside.write_bytes(packed.getvalue()))
 
 
-def manifest_of(path: str | Path) -> dict[str, Any]:
-    """What a model file says about itself; nothing of the model is read."""
-    return _read(Path(path))[0]
+def load_with_manifest(path: str | Path) -> tuple[Quantifier, dict[str, Any]]:
+    """Fitted quantifier of a ``.hc`` file, and what the file says about itself, read once.
+
+    Raises
+    ------
+    InputError
+        As `load`.
+    """
+    path = Path(path)
+    manifest, data = _read(path)
+    return _loaded(path, manifest, data), manifest
 
 
 def load(path: str | Path) -> Quantifier:
@@ -99,8 +98,10 @@ def load(path: str | Path) -> Quantifier:
         If it is no model file, cut short, changed after it was written, made by a newer
         Headcount, or asks for a type that is not known to be harmless.
     """
-    path = Path(path)
-    manifest, data = _read(path)
+    return load_with_manifest(path)[0]
+
+
+def _loaded(path: Path, manifest: dict[str, Any], data: bytes) -> Quantifier:
     io_module = _skops()
     try:
         wanted = set(io_module.get_untrusted_types(data=data))
@@ -128,14 +129,16 @@ def load(path: str | Path) -> Quantifier:
 def known_types() -> frozenset[str]:
     """Types of ours that a model file may hold: estimators and what they are made of."""
     found = set(OTHERS)
-    for name in PACKAGES:
-        package = import_module(name)
-        for info in walk_packages(package.__path__, f"{name}."):
+    for room in ROOMS:
+        try:
+            package = import_module(f"headcount.{room}")
+        except ImportError:  # a room that needs an extra which is not installed
+            continue
+        for info in walk_packages(package.__path__, f"headcount.{room}."):
             module = import_module(info.name)
-            for value in vars(module).values():
-                if isinstance(value, type) and issubclass(value, BaseEstimator):
-                    found.add(f"{value.__module__}.{value.__qualname__}")
-    return frozenset(t for t in found if t.startswith("headcount."))
+            mine = [v for v in vars(module).values() if isinstance(v, type)]
+            found |= {f"{v.__module__}.{v.__qualname__}" for v in mine if v.__module__ == info.name}
+    return frozenset(found)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], bytes]:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.stats import norm
 
-from headcount._core import validation as check
-from headcount._core.types import Bools, Floats, Ints
+from headcount._core.types import Bools, Floats
 from headcount.bags import Bags
 from headcount.exceptions import InputError, choose
-from headcount.kernels.threads import over_ranges
-from headcount.methods.adjusting import check_tau, roughness
-from headcount.methods.base import ScoreQuantifier, warn_unconverged
+from headcount.methods.base import Tags
 from headcount.methods.binary import BinaryQuantifier
-from headcount.scores.calibration import Calibrator
+from headcount.methods.matching import MatchingQuantifier, Parts
+from headcount.methods.objectives import DIVERGENCES, Divergence
+from headcount.methods.representations import Histogram
+from headcount.scores.scorer import Held
 
-DIVERGENCES = {"hd": 0, "topsoe": 1, "probsymm": 2, "l2": 3, "l1": 4}
 RULES = ["equal_width", "equal_count", "normal", "binormal"]
 GRID = np.linspace(0, 1, 101)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DyS(BinaryQuantifier):
     """Match the histogram of the positive class's posterior; the median over bin counts.
 
@@ -41,7 +41,7 @@ class DyS(BinaryQuantifier):
         takes the spread of all scores, 'binormal' the mean spread within the classes).
     search : {'exact', 'grid'}
         The exact minimum, or the best of 0, 0.01, ..., 1.
-    classifier, calibrator, cv, n_jobs, random_state
+    classifier, calibrator, cv, refit, n_jobs, random_state
         As in `ScoreQuantifier`.
 
     Examples
@@ -52,37 +52,25 @@ class DyS(BinaryQuantifier):
     array([0., 1.])
     """
 
-    _remembers = True
+    n_bins: int | Sequence[int] = (2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 30)
+    divergence: str = "topsoe"
+    binning: str = "equal_width"
+    search: str = "exact"
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        n_bins: int | Sequence[int] = (2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 30),
-        divergence: str = "topsoe",
-        binning: str = "equal_width",
-        search: str = "exact",
-        calibrator: str | Calibrator | None = None,
-        cv: int | float | None = 5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ):
-        super().__init__(
-            classifier, calibrator=calibrator, cv=cv, n_jobs=n_jobs, random_state=random_state
-        )
-        self.n_bins = n_bins
-        self.divergence = divergence
-        self.binning = binning
-        self.search = search
+    def method_tags(self) -> Tags:
+        """Fine histograms remember, and want all the items that there are."""
+        return Tags(remembers=True, joins_folds=True)
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def check_params(self) -> None:
+        """Refuse impossible settings."""
+        super().check_params()
         choose("divergence", self.divergence, DIVERGENCES)
         choose("binning", self.binning, RULES)
         choose("search", self.search, ["exact", "grid"])
         bin_counts(self.n_bins)
 
-    def _learn_two(self, scores: Floats, positive: Bools, frequency: float) -> Any:  # noqa: ARG002
+    def learn_two(self, scores: Floats, positive: Bools, held: Held) -> Any:  # noqa: ARG002
+        """Histograms of both classes, for every number of bins."""
         learnt = []
         for n_bins in bin_counts(self.n_bins):
             edges = inner_edges(scores, positive, n_bins, self.binning)
@@ -91,11 +79,12 @@ class DyS(BinaryQuantifier):
             learnt.append((edges, *(c / c.sum() for c in counts)))
         return learnt
 
-    def _aggregate_two(self, learnt: Any, scores: Floats, bags: Bags) -> Floats:
+    def aggregate_two(self, learnt: Any, scores: Floats, bags: Bags) -> Floats:
+        """Median over the numbers of bins."""
         shares = []
         for edges, negative, positive in learnt:
             cells = np.searchsorted(edges, scores, side="right")[:, None]
-            q = histograms(cells, len(negative), bags, self.n_jobs)
+            q = bags.histograms(cells, len(negative), self.n_jobs)
             shares.append(self._shares(negative, positive, q))
         return np.asarray(np.median(shares, axis=0))
 
@@ -112,6 +101,7 @@ class DyS(BinaryQuantifier):
         return np.asarray(GRID[grid_losses(q, mixtures, self.divergence).argmin(axis=1)])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HDy(DyS):
     """Match histograms by the Hellinger distance, as published: González-Castro et al. (2013).
 
@@ -119,7 +109,7 @@ class HDy(DyS):
 
     Parameters
     ----------
-    n_bins, divergence, binning, search, classifier, calibrator, cv, n_jobs, random_state
+    n_bins, divergence, binning, search, classifier, calibrator, cv, refit, n_jobs, random_state
         As in `DyS`, with other defaults; UniOviedo (Team2) tuned the first three for LeQua 2022.
 
     Examples
@@ -130,37 +120,18 @@ class HDy(DyS):
     array([0.19, 0.81])
     """
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        n_bins: int | Sequence[int] = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110),
-        divergence: str = "hd",
-        binning: str = "equal_width",
-        search: str = "grid",
-        calibrator: str | Calibrator | None = None,
-        cv: int | float | None = 5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ):
-        super().__init__(
-            classifier,
-            n_bins=n_bins,
-            divergence=divergence,
-            binning=binning,
-            search=search,
-            calibrator=calibrator,
-            cv=cv,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+    n_bins: int | Sequence[int] = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110)
+    divergence: str = "hd"
+    binning: str = "equal_width"
+    search: str = "grid"
 
 
-class DMy(ScoreQuantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class DMy(MatchingQuantifier):
     """Match a histogram of every posterior column at once, for any number of classes.
 
     p minimises the divergence between the bag's histograms and V p, summed over the columns.
-    Firat (2016); Moreo, González and del Coz (2024).
+    Firat (2016); Moreo, González and del Coz (2024). `Histogram` with `Divergence`.
 
     Parameters
     ----------
@@ -171,7 +142,7 @@ class DMy(ScoreQuantifier):
         Whether to compare cumulative histograms.
     tau : float, default 0
         For ordered classes: adds tau / 2 times the squared second differences of p (o-HDy).
-    classifier, calibrator, cv, n_jobs, random_state
+    classifier, calibrator, cv, refit, n_jobs, random_state
         As in `ScoreQuantifier`.
 
     Examples
@@ -182,122 +153,14 @@ class DMy(ScoreQuantifier):
     array([0.51, 0.49, 0.  ])
     """
 
-    _flat_to_prior = True
-    _remembers = True
+    n_bins: int = 8
+    divergence: str = "hd"
+    cdf: bool = False
+    tau: float = 0.0
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        n_bins: int = 8,
-        divergence: str = "hd",
-        cdf: bool = False,
-        tau: float = 0.0,
-        calibrator: str | Calibrator | None = None,
-        cv: int | float | None = 5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ):
-        super().__init__(
-            classifier, calibrator=calibrator, cv=cv, n_jobs=n_jobs, random_state=random_state
-        )
-        self.n_bins = n_bins
-        self.divergence = divergence
-        self.cdf = cdf
-        self.tau = tau
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        choose("divergence", self.divergence, DIVERGENCES)
-        check.whole("n_bins", self.n_bins, 2)
-        check_tau(self.tau)
-
-    def _features(self, scores: Floats, bags: Bags) -> Floats:
-        """Histograms of each bag, channel after channel; two classes need one channel."""
-        columns = scores[:, 1:] if scores.shape[1] == 2 else scores
-        cells = np.clip((columns * self.n_bins).astype(np.int64), 0, self.n_bins - 1)
-        offsets = self.n_bins * np.arange(columns.shape[1])
-        shares = histograms(cells + offsets, self.n_bins * len(offsets), bags, self.n_jobs)
-        if self.cdf:
-            shape = (len(shares), len(offsets), self.n_bins)
-            shares = np.cumsum(shares.reshape(shape), axis=2).reshape(len(shares), -1)
-        return shares / len(offsets)
-
-    def _learn(self, scores: Floats | None, codes: Ints | None, frequency: Floats) -> None:
-        assert scores is not None and codes is not None
-        groups = Bags.from_groups(codes)
-        self.mixture_ = self._features(scores, groups)
-        self.frequency_ = frequency
-
-    def _aggregate(self, scores: Floats, bags: Bags) -> Floats:
-        q = self._features(scores, bags)
-        return match_features(
-            self.mixture_, q, self.divergence, self.frequency_, self.tau, self.n_jobs
-        )
-
-
-def match_features(
-    rows: Floats,
-    targets: Floats,
-    divergence: str,
-    start: Floats,
-    tau: float = 0.0,
-    n_jobs: int | None = None,
-) -> Floats:
-    """Prevalences whose mixture of class features (a row a class) is nearest to each target."""
-    from headcount.kernels.compiled import matching
-
-    kind = DIVERGENCES[divergence]
-    if len(rows) == 2 and tau == 0:
-        share = np.empty(len(targets))
-        matching.match_two(rows[0], rows[1], targets, kind, share)
-        return np.column_stack([1 - share, share])
-    if divergence == "l1":
-        if tau > 0:
-            raise InputError("tau does not go with divergence='l1' and more than two classes.")
-        return np.array([_least_absolute(rows, target) for target in targets])
-    out, converged = np.empty((len(targets), len(rows))), np.zeros(len(targets), dtype=bool)
-    pull = roughness(len(rows), second=tau) + 1e-10 * np.eye(len(rows))
-    inner = np.maximum(start, 0.1 / len(start))
-    inner /= inner.sum()
-    used = np.flatnonzero(rows.max(axis=0) > 0)  # no share changes the others
-    rows, targets = np.ascontiguousarray(rows[:, used]), np.ascontiguousarray(targets[:, used])
-    over_ranges(
-        lambda a, b: matching.match(rows, targets, pull, kind, inner, 1e-9, out, converged, a, b),
-        len(targets),
-        n_jobs,
-    )
-    warn_unconverged(converged, "the match")
-    return out
-
-
-def _least_absolute(rows: Floats, target: Floats) -> Floats:
-    """Minimise |V p - q|_1 over the simplex, a linear programme."""
-    k, n = rows.shape
-    slack = -np.eye(n)
-    found = linprog(
-        np.concatenate([np.zeros(k), np.ones(n)]),
-        A_ub=np.block([[rows.T, slack], [-rows.T, slack]]),
-        b_ub=np.concatenate([target, -target]),
-        A_eq=np.concatenate([np.ones(k), np.zeros(n)])[None],
-        b_eq=[1.0],
-    )
-    p = np.maximum(found.x[:k], 0.0)
-    return np.asarray(p / p.sum())
-
-
-def histograms(cells: Ints, n_cells: int, bags: Bags, n_jobs: int | None = None) -> Floats:
-    """Share of each bag's items in each cell; an item has one cell in every channel (column)."""
-    from headcount.kernels.compiled.matching import bag_histograms
-
-    out = np.empty((len(bags), n_cells))
-    narrow: Any = np.ascontiguousarray(cells, dtype=np.uint16 if n_cells < 2**16 else np.uint32)
-    over_ranges(
-        lambda a, b: bag_histograms(narrow, bags.indptr, bags.indices, out, a, b),
-        len(bags),
-        n_jobs,
-    )
-    return out
+    def match_parts(self) -> Parts:
+        """Histograms and a divergence."""
+        return Histogram(self.n_bins, self.cdf), Divergence(self.divergence, self.tau)
 
 
 def bin_counts(n_bins: int | Sequence[int]) -> list[int]:

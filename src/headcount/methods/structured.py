@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
@@ -13,41 +12,17 @@ from headcount.methods.features import FeatureQuantifier
 from headcount.scores.structured import StructuredSVM
 
 
-class _StructuredCount(FeatureQuantifier):
-    """Classify and count with a `StructuredSVM`; one class against the rest beyond two."""
+@dataclass(eq=False, repr=False)
+class LossSVM(FeatureQuantifier):
+    """Classify and count with a support vector machine that is trained for a loss of the counts.
 
-    _sparse = True
-    _loss = "kld"
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        tol: float = 0.1,
-        max_iter: int = 500,
-        n_jobs: int | None = None,
-    ):
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-
-    def _learn_features(self, X: Any, codes: Ints) -> None:
-        svm = StructuredSVM(self._loss, C=self.C, tol=self.tol, max_iter=self.max_iter)
-        self.classifier_ = svm.fit(X, codes)
-
-    def _estimate_features(self, X: Any, bags: Bags) -> Floats:
-        values = self.classifier_.decision_function(X)
-        called = (values.reshape(len(values), -1) > 0).astype(np.int8)
-        shares = [bags.shares(column, 2, self.n_jobs)[:, 1] for column in called.T]
-        return from_each_against_rest(shares)
-
-
-class SVMKLD(_StructuredCount):
-    """SVM(KLD): count predictions of a machine trained for KLD. Esuli and Sebastiani (2015).
+    SVM(KLD): Esuli and Sebastiani (2015). SVM(NKLD): Esuli and Sebastiani (2014). SVM(Q):
+    Barranquero et al. (2015). SVM(AE) and SVM(RAE): Moreo and Sebastiani (2022). More than two
+    classes are taken one against the rest.
 
     Parameters
     ----------
+    loss : {'kld', 'nkld', 'q', 'ae', 'rae'}
     C : float, default 1
         The tweet study searches 1e-4 to 1e5.
     tol, max_iter
@@ -58,82 +33,57 @@ class SVMKLD(_StructuredCount):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> SVMKLD(C=100).fit(X[:100], y[:100]).predict(X[:75]).round(2)
+    >>> LossSVM("q").fit(X[:100], y[:100]).predict(X[:75]).round(2)
     array([0.67, 0.33])
     """
 
+    loss: str = "kld"
+    _: KW_ONLY
+    C: float = 1.0
+    tol: float = 0.1
+    max_iter: int = 500
+    n_jobs: int | None = None
+    takes_sparse: ClassVar[bool] = True
 
-class SVMNKLD(_StructuredCount):
-    """SVM(NKLD): count predictions of a machine trained for NKLD. Esuli and Sebastiani (2014).
+    def learn_features(self, X: Any, codes: Ints) -> None:
+        """Train the machine."""
+        svm = StructuredSVM(self.loss, C=self.C, tol=self.tol, max_iter=self.max_iter)
+        self.classifier_ = svm.fit(X, codes)
 
-    Parameters
-    ----------
-    C, tol, max_iter, n_jobs
-        As in `SVMKLD`.
+    def aggregate_features(self, X: Any, bags: Bags) -> Floats:
+        """Count its predictions."""
+        values = self.classifier_.decision_function(X)
+        called = (values.reshape(len(values), -1) > 0).astype("int8")
+        shares = [bags.shares(column, 2, self.n_jobs)[:, 1] for column in called.T]
+        return from_each_against_rest(shares)
+
+
+def SVMKLD(**settings: Any) -> LossSVM:
+    """SVM(KLD): `LossSVM` with the loss 'kld'.
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> SVMNKLD().fit(X[:100], y[:100]).predict(X[:75]).round(2)
-    array([0.67, 0.33])
+    >>> SVMKLD(C=100).loss
+    'kld'
     """
-
-    _loss = "nkld"
-
-
-class SVMQ(_StructuredCount):
-    """SVM(Q): count predictions of a machine trained for Q. Barranquero et al. (2015).
-
-    Parameters
-    ----------
-    C, tol, max_iter, n_jobs
-        As in `SVMKLD`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> SVMQ().fit(X[:100], y[:100]).predict(X[:75]).round(2)
-    array([0.67, 0.33])
-    """
-
-    _loss = "q"
+    return LossSVM("kld", **settings)
 
 
-class SVMAE(_StructuredCount):
-    """SVM(AE): count predictions of a machine trained for AE. Moreo and Sebastiani (2022).
-
-    Parameters
-    ----------
-    C, tol, max_iter, n_jobs
-        As in `SVMKLD`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> SVMAE().fit(X[:100], y[:100]).predict(X[:75]).round(2)
-    array([0.67, 0.33])
-    """
-
-    _loss = "ae"
+def SVMNKLD(**settings: Any) -> LossSVM:
+    """SVM(NKLD): `LossSVM` with the loss 'nkld'."""
+    return LossSVM("nkld", **settings)
 
 
-class SVMRAE(_StructuredCount):
-    """SVM(RAE): count predictions of a machine trained for RAE. Moreo and Sebastiani (2022).
+def SVMQ(**settings: Any) -> LossSVM:
+    """SVM(Q): `LossSVM` with the loss 'q'."""
+    return LossSVM("q", **settings)
 
-    Parameters
-    ----------
-    C, tol, max_iter, n_jobs
-        As in `SVMKLD`.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> SVMRAE().fit(X[:100], y[:100]).predict(X[:75]).round(2)
-    array([0.67, 0.33])
-    """
+def SVMAE(**settings: Any) -> LossSVM:
+    """SVM(AE): `LossSVM` with the loss 'ae'."""
+    return LossSVM("ae", **settings)
 
-    _loss = "rae"
+
+def SVMRAE(**settings: Any) -> LossSVM:
+    """SVM(RAE): `LossSVM` with the loss 'rae'."""
+    return LossSVM("rae", **settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,22 +11,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from headcount._core.types import Floats
-from headcount.bags import Bags
-from headcount.inference.diagnostics import Diagnosis
-from headcount.inference.intervals import Interval, Request
-from headcount.methods import SLD
-from headcount.methods.base import (
-    MetaQuantifier,
-    Quantifier,
-    ScoreQuantifier,
-    check_quantifier_type,
-)
+from headcount.methods.base import Quantifier, check_quantifier_type
+from headcount.methods.likelihood import SLD
+from headcount.methods.meta import DelegatingQuantifier
+from headcount.methods.scored import ScoreQuantifier
 from headcount.text.documents import some
 from headcount.text.names import make_vectorizer
 
 
-class TextQuantifier(MetaQuantifier):
+@dataclass(eq=False, repr=False)
+class TextQuantifier(DelegatingQuantifier):
     """A quantifier of documents.
 
     Parameters
@@ -48,20 +43,19 @@ class TextQuantifier(MetaQuantifier):
     array([0.25, 0.75])
     """
 
-    def __init__(
-        self, quantifier: Any = None, *, vectorizer: Any = "tfidf", fit_once: bool = False
-    ):
-        self.quantifier = quantifier
-        self.vectorizer = vectorizer
-        self.fit_once = fit_once
+    quantifier: Any = None
+    _: KW_ONLY
+    vectorizer: Any = "tfidf"
+    fit_once: bool = False
 
-    def _parts(self) -> list[Quantifier]:
+    def parts(self) -> list[Quantifier]:
+        """The quantifier of vectors or scores."""
         return [SLD(calibrator="bcts") if self.quantifier is None else self.quantifier]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from documents `X` with labels `y`."""
         texts = np.array(some(X), dtype=object)
-        (base,) = self._parts()
+        (base,) = self.parts()
         check_quantifier_type(base)
         inner = clone(base)
         vectorizer = make_vectorizer(self.vectorizer)
@@ -78,21 +72,8 @@ class TextQuantifier(MetaQuantifier):
         self.classes_ = inner.classes_
         return self
 
-    def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the documents `X`, a row a bag."""
-        check_is_fitted(self, "members_")
-        best: Quantifier = self.members_[0]
-        return best.predict_bags(self._ready(X), bags)
-
-    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
-        best: Quantifier = self.members_[0]
-        return best._bounded(self._ready(X), bags, request)
-
-    def _diagnosed(self, X: Any, bags: Bags) -> Diagnosis:
-        best: Quantifier = self.members_[0]
-        return best._diagnosed(self._ready(X), bags)
-
-    def _ready(self, X: Any) -> Any:
+    def prepare(self, X: Any) -> Any:
         """Documents as the quantifier takes them."""
+        check_is_fitted(self, "members_")
         texts = np.array(some(X), dtype=object)
         return texts if self.vectorizer_ is None else self.vectorizer_.transform(texts)

@@ -1,4 +1,4 @@
-"""One classifier pass: cross-fitted scores and calibration, shared by every method."""
+"""Items to scores: cross-fitting, calibration, and the one rule by which new items are scored."""
 
 from headcount.scores.calibration import (
     Calibrator,
@@ -7,15 +7,16 @@ from headcount.scores.calibration import (
     SoftmaxCalibrator,
     make_calibrator,
 )
-from headcount.scores.crossfit import ScorePass, cross_fit, score_pass
+from headcount.scores.crossfit import cross_fit
+from headcount.scores.scorer import Held, Scorer
 
 __all__ = [
     "Calibrator",
+    "Held",
     "IsotonicCalibrator",
     "PlattCalibrator",
-    "ScorePass",
+    "Scorer",
     "SoftmaxCalibrator",
     "cross_fit",
     "make_calibrator",
-    "score_pass",
 ]

@@ -17,8 +17,9 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.isotonic import IsotonicRegression
 
+from headcount._core.convergence import ConvergenceWarning
 from headcount._core.types import Bools, Floats, Ints
-from headcount.exceptions import ConvergenceWarning, InputError, choose
+from headcount.exceptions import InputError, choose
 from headcount.kernels.simplex import from_each_against_rest, rest_columns
 
 FLOOR = 1e-12  # posteriors below this are raised to it, so that exact 0 and 1 do no harm
@@ -75,7 +76,7 @@ class SoftmaxCalibrator(Calibrator):
 
     def fit(self, logits: Floats, codes: Ints) -> Self:
         """Learn scale and bias from logits (n, k) and class numbers (n,)."""
-        z = _centred(logits)
+        z = centred(logits)
         n, k = z.shape
         # Shift and scale first: the optimiser then sees the same problem for any scores. Without
         # a bias to take it back, there must be no shift.
@@ -102,14 +103,14 @@ class SoftmaxCalibrator(Calibrator):
         box = [(-10.0, 10.0)] * n_scales + [(None, None)] * (len(theta) - n_scales)
         options = {"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-9}
         found = minimize(loss, theta, jac=True, method="L-BFGS-B", bounds=box, options=options)
-        _warn_unless_flat(loss(found.x)[1])
+        warn_unless_flat(loss(found.x)[1])
         self.scale_ = np.exp(found.x[:n_scales])
         self.bias_ = found.x[n_scales:] if self.bias else np.zeros(k)
         return self
 
     def transform(self, logits: Floats) -> Floats:
         """Posteriors (n, k) for logits (n, k)."""
-        z = (_centred(logits) - self.shift_) / self.unit_
+        z = (centred(logits) - self.shift_) / self.unit_
         return np.asarray(softmax(z * self.scale_ + self.bias_, axis=1))
 
 
@@ -122,14 +123,14 @@ class PlattCalibrator(Calibrator):
 
     def fit(self, logits: Floats, codes: Ints) -> Self:
         """Learn slope and intercept of each class's curve."""
-        margins = _margins(logits)
+        margins = log_odds(logits)
         classes = rest_columns(margins.shape[1])
         self.curves_ = np.array([_sigmoid_fit(margins[:, c], codes == c) for c in classes])
         return self
 
     def transform(self, logits: Floats) -> Floats:
         """Posteriors (n, k) for logits (n, k)."""
-        margins = _margins(logits)
+        margins = log_odds(logits)
         return from_each_against_rest(
             [
                 expit(a * margins[:, c] + b)
@@ -146,7 +147,7 @@ class IsotonicCalibrator(Calibrator):
 
     def fit(self, logits: Floats, codes: Ints) -> Self:
         """Learn each class's curve."""
-        margins = _margins(logits)
+        margins = log_odds(logits)
         classes = rest_columns(margins.shape[1])
         self.curves_ = [
             IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(
@@ -158,7 +159,7 @@ class IsotonicCalibrator(Calibrator):
 
     def transform(self, logits: Floats) -> Floats:
         """Posteriors (n, k) for logits (n, k)."""
-        margins = _margins(logits)
+        margins = log_odds(logits)
         return from_each_against_rest(
             [
                 curve.predict(margins[:, c])
@@ -217,11 +218,12 @@ def logits_of(scores: Floats, kind: str) -> Floats:
     return np.log(np.clip(scores, FLOOR, None)) if kind == "posterior" else scores
 
 
-def _centred(logits: Floats) -> Floats:
+def centred(logits: Floats) -> Floats:
+    """Logits less their mean over the classes, which changes no posterior."""
     return np.asarray(logits - logits.mean(axis=1, keepdims=True))
 
 
-def _margins(logits: Floats) -> Floats:
+def log_odds(logits: Floats) -> Floats:
     """Log-odds of each class against all others."""
     if logits.shape[1] == 2:
         gap = logits[:, 1] - logits[:, 0]
@@ -246,12 +248,12 @@ def _sigmoid_fit(margin: Floats, positive: Bools) -> Floats:
     options = {"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-9}
     start = np.array([1.0, 0.0])
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
-    _warn_unless_flat(loss(found)[1])
+    warn_unless_flat(loss(found)[1])
     slope = found[0] / spread
     return np.array([slope, found[1] - slope * centre])
 
 
-def _warn_unless_flat(slope: Floats) -> None:
+def warn_unless_flat(slope: Floats) -> None:
     """Say so if the optimiser stopped short of the maximum likelihood."""
     if not np.abs(slope).max() < 1e-4:
         warnings.warn(

@@ -15,7 +15,7 @@ from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.exceptions import InputError
 from headcount.kernels.linear import factored
-from headcount.scores.calibration import Calibrator, _centred, _margins, _warn_unless_flat
+from headcount.scores.calibration import Calibrator, centred, log_odds, warn_unless_flat
 
 CELLS = 10_000_000  # numbers in the table of features; more items than fit are thinned out
 MANY = 2_000_000  # numbers from which on one fold is enough to choose the strength
@@ -63,11 +63,11 @@ class CurveCalibrator(Calibrator):
         check.whole("n_knots", self.n_knots, 0)
         logits, codes = self._thinned(logits, codes)
         # Posteriors stay as they are; decision values may be of any size.
-        spread = float(np.quantile(np.abs(_centred(logits)), 0.95))
+        spread = float(np.quantile(np.abs(centred(logits)), 0.95))
         self.scale_ = 1.0 if 0.05 <= spread <= 30.0 else max(spread, 1e-300) / 5
         logits = logits / self.scale_
         self._place(logits, codes)
-        z, features = _centred(logits), self._features(logits)
+        z, features = centred(logits), self._features(logits)
         strengths = np.sort(np.atleast_1d(np.asarray(self.strength, dtype=float)))[::-1]
         if not len(strengths) or not (np.isfinite(strengths) & (strengths > 0)).all():
             raise InputError(f"strength must be above 0, got {self.strength!r}.")
@@ -76,7 +76,7 @@ class CurveCalibrator(Calibrator):
             self.strength_ = self._chosen(z, features, codes, strengths)
         problem = _Problem(z, features, codes, self.strength_)
         self.theta_ = problem.solve(problem.start())
-        _warn_unless_flat(problem.gradient(self.theta_) / len(codes))
+        warn_unless_flat(problem.gradient(self.theta_) / len(codes))
         return self
 
     def resampled(
@@ -85,7 +85,7 @@ class CurveCalibrator(Calibrator):
         """Calibrators of resampled items: one Newton step from the one of all items."""
         logits, codes = self._thinned(logits, codes)
         logits = logits / self.scale_
-        problem = _Problem(_centred(logits), self._features(logits), codes, self.strength_)
+        problem = _Problem(centred(logits), self._features(logits), codes, self.strength_)
         for theta in problem.resampled(self.theta_, n, rng):
             other = copy(self)
             other.theta_ = theta
@@ -119,7 +119,7 @@ class CurveCalibrator(Calibrator):
 
     def _place(self, logits: Floats, codes: Ints) -> None:
         """Set the knots, and the scale of the features."""
-        margins = np.clip(_margins(logits), -REACH, REACH)
+        margins = np.clip(log_odds(logits), -REACH, REACH)
         k = margins.shape[1]
         at = np.arange(1, self.n_knots + 1) / (self.n_knots + 1)
         even = np.linspace(0.005, 0.995, 200)
@@ -136,7 +136,7 @@ class CurveCalibrator(Calibrator):
 
     def _features(self, logits: Floats) -> Floats:
         """Margins, how far they lie above each knot, and a one: shape (n, k, knots + 2)."""
-        return self._bent(np.clip(_margins(logits), -REACH, REACH)[:, :, None])
+        return self._bent(np.clip(log_odds(logits), -REACH, REACH)[:, :, None])
 
     def _bent(self, margins: Floats) -> Floats:
         out = np.empty((*margins.shape[:2], self.n_knots + 2))

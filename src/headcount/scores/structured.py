@@ -16,8 +16,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount._core import validation as check
+from headcount._core.convergence import ConvergenceWarning
 from headcount._core.types import Bools, Floats
-from headcount.exceptions import ConvergenceWarning, choose
+from headcount.exceptions import choose
 from headcount.kernels.simplex import quadratic, rest_columns
 
 LOSSES = ["kld", "nkld", "q", "ae", "rae"]

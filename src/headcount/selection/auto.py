@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,22 +14,27 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from headcount._core import validation as check
 from headcount._core.frame import Frame
 from headcount._core.progress import track
-from headcount._core.types import Floats
-from headcount.bags import Bags
 from headcount.exceptions import InputError, choose
-from headcount.inference.diagnostics import Diagnosis
-from headcount.inference.intervals import Interval, Request
 from headcount.inference.posteriors import EXPECTATIONS, MEASURES
 from headcount.kernels.random import as_seed
 from headcount.measures import Measure, measure
-from headcount.methods import ELSA, PACC, SLD, BayesQuantifier, Blend, DMy, DyS, KDEyML
-from headcount.methods.base import Quantifier, ScoreQuantifier
-from headcount.scores.crossfit import ScorePass, cross_fit, score_pass
+from headcount.methods.adjusting import PACC
+from headcount.methods.base import Quantifier
+from headcount.methods.bayes import BayesQuantifier
+from headcount.methods.blend import Blend
+from headcount.methods.density import KDEyML
+from headcount.methods.efficient import ELSA
+from headcount.methods.histograms import DMy, DyS
+from headcount.methods.likelihood import SLD
+from headcount.methods.meta import DelegatingQuantifier
+from headcount.methods.scored import ScoreQuantifier
+from headcount.scores.crossfit import cross_fit
+from headcount.scores.scorer import Scorer
 from headcount.selection.trials import Trial, Trials
 
 FACTORS = (0.1, 10.0, 0.01)  # by which the classifier's C is changed, in this order
@@ -37,7 +43,8 @@ GAIN = 0.03  # by which a blend must be better than the best candidate to be wor
 LEFT = 0.5  # share of the budget after which no more classifiers are tried
 
 
-class AutoQuantifier(Quantifier):
+@dataclass(eq=False, repr=False)
+class AutoQuantifier(DelegatingQuantifier):
     """Chooses the classifier's strength, the calibrator and the method on bags of labelled items.
 
     Items are scored by classifiers that had not seen them. Bags with known shares are made of a
@@ -60,6 +67,8 @@ class AutoQuantifier(Quantifier):
     budget : float, default 120
         Seconds after which nothing more is tried. What was tried, and so the choice, may differ
         between machines if it is reached; `results_` tells.
+    candidates : mapping of name to quantifier, optional
+        Methods on scores to choose from, in order of preference; the likely winners by default.
     cv, n_jobs, random_state
         As in `ScoreQuantifier`.
     verbose : bool, default False
@@ -84,81 +93,53 @@ class AutoQuantifier(Quantifier):
     True
     """
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        measure: str | Measure = "ae",
-        expect: str = "learn",
-        size: int | None = None,
-        budget: float = 120.0,
-        cv: int | float = 5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: bool = False,
-    ):
-        self.classifier = classifier
-        self.measure = measure
-        self.expect = expect
-        self.size = size
-        self.budget = budget
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    classifier: Any = None
+    _: KW_ONLY
+    measure: str | Measure = "ae"
+    expect: str = "learn"
+    size: int | None = None
+    budget: float = 120.0
+    candidates: Mapping[str, Any] | None = None
+    cv: Any = 5
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: bool = False
+
+    def parts(self) -> list[Quantifier]:
+        """One of the quantifiers that may be chosen."""
+        return [BayesQuantifier()]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose, then learn from all of (X, y)."""
         began = time.monotonic()
-        self._check_params()
+        self.check_params()
         done, words = self._best_pass(X, y, began)
         return self._settle(done, words, began)
 
     def fit_scores(self, scores: Any, y: Any, *, classes: Any = None) -> Self:
         """Choose the method for scores that come from elsewhere, as `ScoreQuantifier` does."""
         began = time.monotonic()
-        self._check_params()
-        done = score_pass(scores, y, classes, decisions=True)
-        self._settle(done, "", began)
-        self.best_quantifier_.score_names_ = check.score_names(scores)
-        return self
+        self.check_params()
+        scorer = Scorer.from_scores(scores, y, classes, decisions=True)
+        return self._settle(scorer, "", began)
 
-    def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
-        check_is_fitted(self, "classes_")
-        return self.best_quantifier_.predict_bags(X, bags)
-
-    def predict_scores(self, scores: Any, bags: Bags | None = None) -> Floats:
-        """Estimate from scores: one set as a vector, or many bags with a row each."""
-        check_is_fitted(self, "classes_")
-        return self.best_quantifier_.predict_scores(scores, bags)
-
-    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
-        return self.best_quantifier_._bounded(X, bags, request)
-
-    def _diagnosed(self, X: Any, bags: Bags) -> Diagnosis:
-        return self.best_quantifier_._diagnosed(X, bags)
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen by the classifier."""
-        if "best_quantifier_" not in self.__dict__:
-            raise AttributeError("AutoQuantifier has no attribute 'n_features_in_'")
-        return self.best_quantifier_.n_features_in_
-
-    def _check_params(self) -> None:
+    def check_params(self) -> None:
+        """Refuse impossible settings before any work."""
         choose("measure", measure(self.measure).name, MEASURES)
         choose("expect", self.expect, EXPECTATIONS)
         check.at_least("budget", self.budget, 0)
         if self.size is not None:
             check.whole("size", self.size)
+        for name, q in (self.candidates or {}).items():
+            if not isinstance(q, ScoreQuantifier):
+                raise InputError(f"candidate {name!r} does not work on scores: {q!r}.")
 
-    def _best_pass(self, X: Any, y: Any, began: float) -> tuple[ScorePass, str]:
+    def _best_pass(self, X: Any, y: Any, began: float) -> tuple[Scorer, str]:
         """Held-out scores by the strength of the classifier that serves a simple method best."""
         array = check.labels(y)
         check.same_length(_num_samples(X), array)
         settings = list(self._settings(X))
-        passes: list[tuple[str, float, ScorePass]] = []
+        passes: list[tuple[str, float, Scorer]] = []
         for name, classifier in track(settings, "classifiers", len(settings), self.verbose):
             taken = time.monotonic() - began
             if passes and taken * (1 + 1 / len(passes)) > LEFT * self.budget:
@@ -174,17 +155,16 @@ class AutoQuantifier(Quantifier):
             name += f" (SLD's error {error:.4g}; {others})"
         return done, name
 
-    def _trials(self, done: ScorePass) -> Trials:
+    def _trials(self, done: Scorer) -> Trials:
         seed = as_seed(self.random_state)
         return Trials(done, self.measure, self.expect, self.size, seed)
 
-    def _run_pass(self, classifier: Any, X: Any, y: NDArray[Any]) -> ScorePass:
+    def _run_pass(self, classifier: Any, X: Any, y: NDArray[Any]) -> Scorer:
         return cross_fit(
             classifier,
             X,
             y,
             cv=self.cv,
-            keep_folds=True,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
@@ -211,7 +191,7 @@ class AutoQuantifier(Quantifier):
         for factor in FACTORS:
             yield f"C = {value * factor:g}", clone(base).set_params(**{name: value * factor})
 
-    def _settle(self, done: ScorePass, words: str, began: float) -> Self:
+    def _settle(self, done: Scorer, words: str, began: float) -> Self:
         """Try the candidates on held-out scores, and let the best learn from all of them."""
         trials = self._trials(done)
         tried: list[Trial] = []
@@ -234,8 +214,8 @@ class AutoQuantifier(Quantifier):
             str(trials.measure): [t.error for t in tried],
         }
         self.results_ = Frame({**columns, "failure": [t.reason for t in tried]})
-        self.best_quantifier_ = self._final(chosen.quantifier)._fit_pass(done)
-        self.classes_ = self.best_quantifier_.classes_
+        self.members_ = [self._final(chosen.quantifier).fit_scorer(done)]
+        self.classes_: NDArray[Any] = done.classes
         self.summary_ = _in_words(chosen, tried, trials, words, self.expect)
         return self
 
@@ -251,8 +231,10 @@ class AutoQuantifier(Quantifier):
         fresh.set_params(n_jobs=self.n_jobs, random_state=self.random_state)
         return fresh
 
-    def _candidates(self, done: ScorePass) -> list[tuple[str, ScoreQuantifier]]:
+    def _candidates(self, done: Scorer) -> list[tuple[str, ScoreQuantifier]]:
         """What is tried, the likeliest winners first."""
+        if self.candidates is not None:
+            return [(str(name), clone(q)) for name, q in self.candidates.items()]
         two = len(done.classes) == 2
         common: Any = {"measure": self.measure, "expect": self.expect, "n_worlds": 4}
         common |= {"n_draws": 120, "n_jobs": self.n_jobs}
@@ -269,7 +251,7 @@ class AutoQuantifier(Quantifier):
         ]
         if two:
             found.append(("ELSA", ELSA(n_jobs=self.n_jobs)))
-        if len(done.codes if done.codes is not None else []) <= 20_000:
+        if len(done.codes) <= 20_000:
             found.append(("KDEyML", KDEyML(n_jobs=self.n_jobs)))
         return found
 

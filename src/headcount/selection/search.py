@@ -18,20 +18,20 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from headcount._core import validation as check
+from headcount._core.attempt import attempt
 from headcount._core.frame import Frame
 from headcount._core.progress import track
 from headcount._core.types import Floats
 from headcount.bags import Bags
 from headcount.evaluation import aligned_truth
 from headcount.exceptions import HeadcountWarning, InputError
-from headcount.inference.diagnostics import Diagnosis
-from headcount.inference.intervals import Interval, Request
 from headcount.kernels.random import as_seed
 from headcount.measures import Measure, measure
-from headcount.methods.base import MetaQuantifier, Quantifier
+from headcount.methods.base import Quantifier
+from headcount.methods.meta import DelegatingQuantifier
 from headcount.methods.sharing import SharedPasses, pass_groups
 from headcount.protocols import UniformPrevalence
 
@@ -39,7 +39,7 @@ Grid = Mapping[str, Sequence[Any]]
 Fold = tuple[Any, NDArray[Any], Any, Bags]  # training items and labels, pool, bags
 
 
-class _Search(MetaQuantifier):
+class SearchQuantifier(DelegatingQuantifier):
     """Score candidate settings on bags, keep the best, and refit it on all labelled items."""
 
     quantifier: Any
@@ -55,7 +55,8 @@ class _Search(MetaQuantifier):
     def _candidates(self) -> list[dict[str, Any]]:
         """Settings to try."""
 
-    def _parts(self) -> list[Quantifier]:
+    def parts(self) -> list[Quantifier]:
+        """The quantifier whose settings are searched."""
         if self.quantifier is None:
             raise InputError("quantifier is missing: give the one whose settings to search.")
         return [self.quantifier]
@@ -80,7 +81,7 @@ class _Search(MetaQuantifier):
             raise InputError("q needs recall and cannot be selected on; choose another measure.")
         array = check.labels(y)
         check.same_length(_num_samples(X), array)
-        (base,) = self._parts()
+        (base,) = self.parts()
         settings = self._candidates()
         trials = [configured(base, setting) for setting in settings]
         folds = self._folds(X, array, pool, bags)
@@ -101,24 +102,6 @@ class _Search(MetaQuantifier):
             self.members_ = [configured(base, self.best_params_).fit(X, array)]
             self.classes_ = self.members_[0].classes_
         return self
-
-    @property
-    def best_quantifier_(self) -> Quantifier:
-        """The winner, fitted on all labelled items."""
-        check_is_fitted(self, "members_")
-        best: Quantifier = self.members_[0]
-        return best
-
-    def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate with the best setting."""
-        check_is_fitted(self, "members_")
-        return self.best_quantifier_.predict_bags(X, bags)
-
-    def _bounded(self, X: Any, bags: Bags, request: Request) -> Interval:
-        return self.best_quantifier_._bounded(X, bags, request)
-
-    def _diagnosed(self, X: Any, bags: Bags) -> Diagnosis:
-        return self.best_quantifier_._diagnosed(X, bags)
 
     def _folds(self, X: Any, y: NDArray[Any], pool: Any, bags: Bags | None) -> list[Fold]:
         """Training part, pool and bags of each round of validation."""
@@ -149,8 +132,7 @@ class _Search(MetaQuantifier):
 
     def _keep(self, settings: list[dict[str, Any]], errors: Floats, reasons: list[str]) -> None:
         """Table of results, and the winner; what failed never wins."""
-        better = -errors if self.measure_.name == "carc" else np.abs(errors)
-        order = np.where(np.isfinite(better), better, np.inf)
+        order = self.measure_.badness(errors)
         names = list(dict.fromkeys(name for setting in settings for name in setting))
         columns: dict[str, Any] = {name: [_text(s.get(name)) for s in settings] for name in names}
         columns[str(self.measure_)] = errors
@@ -171,7 +153,7 @@ class _Search(MetaQuantifier):
         self.best_score_ = float(errors[best])
 
 
-class GridSearch(_Search):
+class GridSearch(SearchQuantifier):
     """Try every combination of settings and keep the one with the least error on bags.
 
     Each distinct classifier setting is fitted once, and its scores serve every setting of the
@@ -249,7 +231,7 @@ class GridSearch(_Search):
         return settings
 
 
-class RandomSearch(_Search):
+class RandomSearch(SearchQuantifier):
     """Try random settings and keep the one with the least error on bags.
 
     Parameters
@@ -325,18 +307,18 @@ def _score_group(trials: list[Quantifier], fold: Fold, each: Measure) -> list[tu
     """Mean error of each trial on the fold's bags, or NaN and the reason."""
     X, y, pool, bags = fold
     shared = SharedPasses(trials, X, y)
+
+    def error(trial: Quantifier) -> float:
+        fitted = shared.fit(trial)
+        estimates = shared.predict_bags(fitted, pool, bags)
+        truth, _ = aligned_truth(bags, fitted.classes_)
+        return float(np.mean(each(truth, estimates, sizes=bags.sizes)))
+
     outcomes = []
     for trial in trials:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                fitted = shared.fit(trial)
-                estimates = shared.predict_bags(fitted, pool, bags)
-                truth, _ = aligned_truth(bags, fitted.classes_)
-                value = float(np.mean(each(truth, estimates, sizes=bags.sizes)))
-            reason = "" if np.isfinite(value) else f"{each} is undefined"
-        except Exception as error:  # one bad setting must not end the search
-            value, reason = float("nan"), f"{type(error).__name__}: {error}"
+        value, reason = attempt(lambda trial=trial: error(trial))  # type: ignore[misc]
+        if value is None or not np.isfinite(value):
+            value, reason = float("nan"), reason or f"{each} is undefined"
         outcomes.append((value, reason))
     return outcomes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +10,17 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
+from headcount._core.attempt import attempt
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
 from headcount.kernels.simplex import project
 from headcount.measures import Measure, measure
-from headcount.methods.base import ScoreQuantifier
+from headcount.methods.scored import ScoreQuantifier
 from headcount.protocols import DirichletPrevalence, NaturalPrevalence, UniformPrevalence
-from headcount.scores.crossfit import ScorePass
+from headcount.scores.scorer import Scorer
 
-BAGS = 300  # for each time that the labelled items are parted
+N_BAGS = 300  # for each time that the labelled items are parted
 FOLDS = 5  # bags are made of one part of the labelled items, methods learn from the others
 REPEATS = 4  # times that they are parted, if that is quickly done
 QUICK = 50_000  # numbers of scores up to which it is
@@ -44,7 +44,7 @@ class Trials:
 
     Parameters
     ----------
-    done : classifier pass with held-out scores
+    scorer : classifier pass with held-out scores
     which : measure
     expect : how far the shares of the bags move
     size : items of a bag; 250 by default, or a fifth of the labelled ones if that is less
@@ -52,12 +52,11 @@ class Trials:
     """
 
     def __init__(
-        self, done: ScorePass, which: str | Measure, expect: str, size: int | None, seed: int
+        self, scorer: Scorer, which: str | Measure, expect: str, size: int | None, seed: int
     ):
-        assert done.scores is not None and done.codes is not None
-        self.done, self.scores, self.codes = done, done.scores, done.codes
+        self.scorer, self.scores, self.codes = scorer, scorer.scores, scorer.codes
         self.measure = measure(which)
-        if np.bincount(self.codes, minlength=len(done.classes)).min() < 2 * FOLDS:
+        if np.bincount(self.codes, minlength=len(scorer.classes)).min() < 2 * FOLDS:
             raise InputError(
                 f"at least {2 * FOLDS} labelled items of every class are needed to compare methods "
                 "on: use BayesQuantifier or SLD."
@@ -72,11 +71,11 @@ class Trials:
         self.truth = np.vstack([np.asarray(bags.prevalence) for _, _, bags in self.folds])
 
     def _bags(self, codes: Ints, expect: str, seed: int) -> Bags:
-        classes = np.arange(len(self.done.classes))
+        classes = np.arange(len(self.scorer.classes))
         wanted = [expect] if expect != "learn" else ["any shift", "mild shift", "no shift"]
-        common: Any = {"n_bags": BAGS // FOLDS // len(wanted), "size": self.size}
+        common: Any = {"n_bags": N_BAGS // FOLDS // len(wanted), "size": self.size}
         common |= {"random_state": seed}
-        centre = tuple(self.done.frequency)
+        centre = tuple(self.scorer.frequency)
         protocols: dict[str, Any] = {
             "any shift": UniformPrevalence(**common),
             "mild shift": DirichletPrevalence(concentration=30.0, centre=centre, **common),
@@ -91,27 +90,23 @@ class Trials:
 
         It is given up when the clock is past `until`.
         """
+        answers, reason = attempt(lambda: self._all_answers(q, until))
+        if answers is None:
+            return Trial(name, q, float("inf"), reason=reason or "given up: out of time")
+        return Trial(name, q, self._error(answers, self.truth), answers)
+
+    def _all_answers(self, q: ScoreQuantifier, until: float) -> Floats | None:
+        """Answers for the bags of all folds; None if time runs out."""
         parts = []
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                for fold in self.folds:
-                    if time.monotonic() > until:
-                        return Trial(name, q, float("inf"), reason="given up: out of time")
-                    parts.append(self._answers(q, *fold))
-            answers = np.vstack(parts)
-            return Trial(name, q, float(self._error(answers, self.truth)), answers)
-        except Exception as error:  # one bad candidate must not end the search
-            return Trial(name, q, float("inf"), reason=f"{type(error).__name__}: {error}")
+        for fold in self.folds:
+            if time.monotonic() > until:
+                return None
+            parts.append(self._answers(q, *fold))
+        return np.vstack(parts)
 
     def _answers(self, q: ScoreQuantifier, learnt: Ints, other: Ints, bags: Bags) -> Floats:
-        codes = self.codes[learnt]
-        frequency = np.bincount(codes, minlength=len(self.done.classes)) / len(codes)
-        part = ScorePass(
-            self.done.classes, frequency, None, self.scores[learnt], codes, self.done.kind
-        )
-        fitted: ScoreQuantifier = clone(q)._fit_pass(part)
-        return fitted._estimate(self.scores[other], bags)
+        fitted: ScoreQuantifier = clone(q).fit_scorer(self.scorer.part(learnt))
+        return fitted.estimate([(self.scores[other], bags)])
 
     def _error(self, answers: Floats, truth: Floats) -> float:
         sizes = np.full(len(truth), self.size)

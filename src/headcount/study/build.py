@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
-from headcount import methods as home
 from headcount import protocols
 from headcount.data.dataset import Dataset
 from headcount.exceptions import HeadcountError, InputError, choose
 from headcount.measures import measure
 from headcount.methods.base import Quantifier
+from headcount.methods.registry import named_methods
+from headcount.selection.auto import AutoQuantifier
 from headcount.selection.search import GridSearch
 from headcount.study.study import Method
 
@@ -121,12 +122,7 @@ def sklearn_dataset(name: str, which: str, test: float, validation: float) -> Da
 
 def quantifier_classes() -> dict[str, Any]:
     """Every quantifier that can be named."""
-    named = {n: getattr(home, n) for n in home.__all__}
-    return {n: c for n, c in named.items() if isinstance(c, type) and _concrete(c)}
-
-
-def _concrete(cls: type) -> bool:
-    return issubclass(cls, Quantifier) and not getattr(cls, "__abstractmethods__", None)
+    return {**named_methods(), "AutoQuantifier": AutoQuantifier}
 
 
 def _quantifier(

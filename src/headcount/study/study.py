@@ -14,7 +14,8 @@ from sklearn.model_selection import ParameterGrid
 
 from headcount.exceptions import InputError
 from headcount.measures import measures as parse_measures
-from headcount.methods.base import Quantifier, ScoreQuantifier, check_quantifier_type
+from headcount.methods.base import Quantifier, check_quantifier_type
+from headcount.methods.scored import ScoreQuantifier
 from headcount.protocols import UniformPrevalence
 from headcount.selection.search import configured
 
@@ -178,7 +179,7 @@ def digest(value: Any) -> str:
 def _check_settings(quantifier: Quantifier) -> None:
     """Refuse impossible settings as far as they can be told without data."""
     if isinstance(quantifier, ScoreQuantifier):
-        quantifier._check_params()
+        quantifier.check_params()
         cv = quantifier.cv
         if isinstance(cv, bool) or not isinstance(cv, (int, float)) or not (cv >= 2 or 0 < cv < 1):
             raise InputError(f"cv must be at least 2 folds, or a share to hold out, got {cv!r}.")

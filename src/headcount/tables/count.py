@@ -17,9 +17,10 @@ from headcount.data.groups import MISSING, UNREADABLE, Grouping
 from headcount.data.stream import Source, batches, columns_of
 from headcount.data.tables import as_names
 from headcount.exceptions import HeadcountWarning, InputError
-from headcount.inference.diagnostics import Diagnosis, FitTest
-from headcount.inference.intervals import Interval, Request
-from headcount.methods.base import ScoreQuantifier
+from headcount.inference.diagnostics import Diagnosis, FitTest, diagnose_scores
+from headcount.inference.intervals import Interval
+from headcount.inference.spread import Request
+from headcount.scores.scorer import View, mix_views
 from headcount.tables.channels import Channels
 from headcount.tables.learn import label_names
 from headcount.tables.model import Model
@@ -108,14 +109,14 @@ def count(
         Shares among these very rows, or among all that might have been in their place.
     """
     scorer = model.quantifier
-    scorer._check_intervals()
+    scorer.check_intervals()
     request = Request(level=level, target=target)
     grouping = Grouping.parse(by)
     wanted = dict(model.inputs.wanted)
     for extra, kind in ((grouping.column, grouping.kind), (truth, "name")):
         if extra is not None:
             wanted.setdefault(extra, kind)  # a column that is looked at too stays as it is
-    sketch = Sketch.of(len(scorer.classes_), scorer.score_kind_)
+    looks_at = _Views(model)
     tally = _Tally(len(scorer.classes_))
     looks = _Looks(model.channels)
     names = as_names(scorer.classes_)
@@ -132,7 +133,7 @@ def count(
         for start in range(0, len(groups), SCORED):
             part = slice(start, start + SCORED)
             try:
-                sketch.add(model.scores(items[part]), groups[part])
+                looks_at.add(items[part], groups[part])
             except InputError as error:
                 raise InputError(f"{source.name}: {error}") from None
         tally.add(groups)
@@ -142,7 +143,7 @@ def count(
             strange_labels |= tally.add_truth(cells, names, groups)
     _check_answerable(tally, grouping, truth, names)
     notes = _notes(tally, grouping, strange_labels, truth, model, found, encoding)
-    return _estimated(scorer, sketch, tally, looks, grouping, request, truth is not None, notes)
+    return _estimated(looks_at, tally, looks, grouping, request, truth is not None, notes)
 
 
 def _check_answerable(
@@ -167,8 +168,7 @@ def _check_answerable(
 
 
 def _estimated(
-    scorer: ScoreQuantifier,
-    sketch: Sketch,
+    seen: _Views,
     tally: _Tally,
     looks: _Looks,
     grouping: Grouping,
@@ -176,21 +176,64 @@ def _estimated(
     with_truth: bool,
     notes: list[str],
 ) -> Count:
-    pool, bags = sketch.points()
     order, every = grouping.order(), grouping.names()
-    bags, sizes = bags[order], tally.sizes[order]
+    sizes = tally.sizes[order]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        interval = scorer._counted(pool, bags, sizes, request)
+        interval, counted = seen.bound(order, sizes, request)
     notes += [str(w.message) for w in caught if issubclass(w.category, HeadcountWarning)]
-    diagnosis = scorer._fit_test().run(scorer._calibrated(pool), bags, sizes)
-    diagnosis = replace(diagnosis, drift=looks.p_values(order, sizes))
-    counted = bags.shares(pool.argmax(axis=1), len(scorer.classes_))
+    diagnosis = replace(seen.diagnose(order, sizes), drift=looks.p_values(order, sizes))
     truth = tally.truth(order) if with_truth else None
     names = [every[g] for g in order]
     return Count(
         names, sizes, interval, diagnosis, counted, grouping, tally.left_out, truth, tuple(notes)
     )
+
+
+class _Views:
+    """What is kept of the scores of groups, by each classifier that scores new items."""
+
+    def __init__(self, model: Model):
+        self.model, self.quantifier = model, model.quantifier
+        scorer = model.scorer
+        self.whole = self.quantifier.uses_whole() and scorer.whole is not None
+        several = max(1, len(scorer.folds)) if model.inputs.kind != "scores" else 1
+        self.folds = [self._sketch() for _ in range(several)]
+        self.mixed = self._sketch() if several > 1 else self.folds[0]
+        self.of_whole = self._sketch() if self.whole and scorer.folds else None
+
+    def _sketch(self) -> Sketch:
+        return Sketch.of(len(self.quantifier.classes_), self.model.scorer.kind)
+
+    def add(self, items: Any, groups: Ints) -> None:
+        """Score items and add them to their groups."""
+        views = self.model.views(items)
+        for sketch, scores in zip(self.folds, views, strict=True):
+            sketch.add(scores, groups)
+        if self.mixed is not self.folds[0]:
+            self.mixed.add(mix_views(views), groups)
+        if self.of_whole is not None:
+            self.of_whole.add(self.model.views(items, whole=True)[0], groups)
+
+    def bound(self, order: list[int], sizes: Ints, request: Request) -> tuple[Interval, Floats]:
+        """Estimates with bounds of groups in this order, and the shares by plain counting."""
+        views = [_points(sketch, order) for sketch in self.folds]
+        found = self.quantifier.bound(views, sizes, request)
+        if self.of_whole is not None:
+            views = [_points(self.of_whole, order)]
+            found = found.around(self.quantifier.estimate(views))
+        k = len(self.quantifier.classes_)
+        counted = [bags.shares(pool.argmax(axis=1), k) for pool, bags in views]
+        return found, np.asarray(np.mean(counted, axis=0))
+
+    def diagnose(self, order: list[int], sizes: Ints) -> Diagnosis:
+        """What to know about the estimates of groups in this order."""
+        return diagnose_scores(self.model.scorer, [_points(self.mixed, order)], sizes)
+
+
+def _points(sketch: Sketch, order: list[int]) -> View:
+    pool, bags = sketch.points()
+    return pool, bags[order]
 
 
 class _Looks:

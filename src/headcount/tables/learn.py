@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
-from headcount import methods
 from headcount.data.stream import Source, batches, names_of
 from headcount.exceptions import InputError, choose
-from headcount.inference.intervals import Request
-from headcount.methods.base import ScoreQuantifier
+from headcount.inference.spread import Request
+from headcount.methods.bayes import BayesQuantifier
+from headcount.methods.likelihood import SLD
+from headcount.methods.registry import score_methods
+from headcount.methods.scored import ScoreQuantifier
 from headcount.protocols import DirichletPrevalence, NaturalPrevalence, UniformPrevalence
 from headcount.scores.columns import ColumnEncoder, is_numeric
 from headcount.selection.auto import AutoQuantifier
@@ -62,7 +65,7 @@ def learn(
     verbose : whether to show progress of the choice
     """
     auto = AutoQuantifier(measure=measure, expect=expect, budget=budget, n_jobs=-1, verbose=verbose)
-    auto._check_params()
+    auto.check_params()
     if method == "auto" and calibrator is not None:
         raise InputError("the calibrator is chosen with the method: name a method to set it.")
     items, labels = _labelled(found, inputs, label, encoding, say, progress)
@@ -82,10 +85,7 @@ def learn(
             else ColumnEncoder(tuple(is_numeric(column) for column in items.T))
         )
         maker.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
-        if method == "auto":
-            maker.fit(items, labels)
-        else:
-            maker._fit_pass(maker._run_pass(items, labels, True, keep_folds=True))
+        maker.fit(items, labels)
     quantifier = maker.best_quantifier_ if method == "auto" else maker
     if inputs.kind != "scores":
         quantifier.channels_ = Channels(inputs.kind).fit(
@@ -107,8 +107,9 @@ def quality(fitted: ScoreQuantifier, n_bags: int = 200) -> dict[str, Any] | None
     Half of the held-out scores are learnt from anew, and bags with shares drawn at random are
     made of the other half. None where there are too few rows for that.
     """
-    held, codes = fitted.held_scores_, fitted.held_codes_
-    if held is None or codes is None or np.bincount(codes).min() < 10:
+    scorer = fitted.scorer_
+    held, codes = scorer.scores, scorer.codes
+    if not len(codes) or np.bincount(codes).min() < 10:
         return None
     size = int(np.clip(len(codes) // 4, 50, 500))
     ours, counting, inside = [], [], []
@@ -117,11 +118,11 @@ def quality(fitted: ScoreQuantifier, n_bags: int = 200) -> dict[str, Any] | None
     for learnt, other in halving.split(held, codes):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            half = fitted._learnt_from(held[learnt], codes[learnt])
+            half = clone(fitted).fit_scorer(scorer.part(learnt))
             drawn = drawing.draw(codes[other])
             truth = drawn.prevalence
             assert truth is not None
-            found = half._counted(held[other], drawn, drawn.sizes, Request())
+            found = half.bound([(held[other], drawn)], drawn.sizes, Request())
         counted = drawn.shares(held[other].argmax(axis=1), len(fitted.classes_))
         ours.append(np.abs(found.prevalence - truth).mean())
         counting.append(np.abs(counted - truth).mean())
@@ -202,19 +203,12 @@ def label_names(column: Any) -> NDArray[Any]:
 
 def _made(method: str, calibrator: str | None, measure: str, expect: str) -> ScoreQuantifier:
     """Quantifier by name, with a calibrator that suits it."""
-    names = {
-        name: value
-        for name in methods.__all__
-        if isinstance(value := getattr(methods, name), type)
-        and issubclass(value, ScoreQuantifier)
-        and value not in (ScoreQuantifier, methods.Blend)
-        and not getattr(value, "__abstractmethods__", None)
-    }
-    kind = names[choose("method", method, sorted(names))]
-    decides = kind is methods.BayesQuantifier
+    known = score_methods()
+    kind: Any = known[choose("method", method, sorted(known))]
+    decides = kind is BayesQuantifier
     if calibrator is None:
         own = "curves" if decides else "none"
-        calibrator = "bcts" if issubclass(kind, methods.SLD) else own
+        calibrator = "bcts" if issubclass(kind, SLD) else own
     chosen = None if calibrator == "none" else calibrator
     more: Any = {"measure": measure, "expect": expect} if decides else {}
     made: ScoreQuantifier = kind(calibrator=chosen, n_jobs=-1, **more)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +11,9 @@ import pyarrow.compute as pc
 
 from headcount._core.types import Bools, Floats
 from headcount.exceptions import InputError, choose
-from headcount.methods.base import ScoreQuantifier
-from headcount.scores.crossfit import score
+from headcount.methods.files import load_with_manifest, save
+from headcount.methods.scored import ScoreQuantifier
+from headcount.scores.scorer import Scorer
 from headcount.tables.channels import Channels
 
 KINDS = {"text": "text", "features": "any", "scores": "number"}
@@ -78,29 +78,20 @@ class Model:
         """How items are looked at apart from their scores; None for scores alone."""
         return getattr(self.quantifier, "channels_", None)
 
-    def scores(self, items: Any) -> Floats:
-        """Scores of items.
+    @property
+    def scorer(self) -> Scorer:
+        """What scores the items."""
+        found: Scorer = self.quantifier.scorer_
+        return found
 
-        They are scored as the labelled ones were: each by one of the classifiers that saw four
-        fifths of the labelled items, whichever a hash of the item says. The one that saw all of
-        them is surer of itself, and would make new items look unlike the labelled ones.
-        """
+    def views(self, items: Any, *, whole: bool = False) -> list[Floats]:
+        """Scores of items, by each classifier that scores new items."""
         if self.inputs.kind == "scores":
-            return np.asarray(items, dtype=np.float64)
-        q = self.quantifier
-        folds = q.fold_classifiers_
-        turn = np.array([crc32(repr(item).encode()) for item in items.tolist()]) % len(folds)
-        out = np.empty((len(items), len(q.classes_)))
-        for f, classifier in enumerate(folds):
-            mine = turn == f
-            if mine.any():
-                out[mine] = score(classifier, items[mine], q.classes_, q.score_kind_)
-        return out
+            return [np.asarray(items, dtype=np.float64)]
+        return self.scorer.views(items, whole=whole)
 
     def save(self, path: Any) -> None:
         """Write a ``.hc`` file."""
-        from headcount.methods.files import save
-
         about = {
             "kind": self.inputs.kind,
             "columns": list(self.inputs.columns),
@@ -112,17 +103,15 @@ class Model:
     @classmethod
     def load(cls, path: Any) -> Model:
         """Read a ``.hc`` file that `save` wrote."""
-        from headcount.methods.files import load, manifest_of
-
-        about: Any = manifest_of(path).get("about")
-        quantifier = load(path)
+        quantifier, manifest = load_with_manifest(path)
+        about: Any = manifest.get("about")
         try:
             inputs = Inputs(about["kind"], tuple(map(str, about["columns"])))
             summary = dict(about["training"])
             kind = getattr(getattr(quantifier, "channels_", None), "kind", "scores")
             sound = isinstance(quantifier, ScoreQuantifier) and kind == inputs.kind
-            sound = sound and (kind == "scores" or bool(quantifier.fold_classifiers_))
-            sound = sound and quantifier.held_scores_ is not None
+            sound = sound and (kind == "scores" or quantifier.scorer_.takes_items)
+            sound = sound and len(quantifier.scorer_.scores) > 0
             label = str(about["label"])
         except (TypeError, KeyError, AttributeError):
             sound = False

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headcount.testing.quantifiers import _global_state
+from headcount.testing.quantifiers import global_state
 
 
 def check_protocol(protocol: Any) -> None:
@@ -22,9 +22,9 @@ def check_protocol(protocol: Any) -> None:
     assert (bags.sizes == protocol.size).all(), "a bag has another size"
     assert bags.classes is not None and bags.classes.tolist() == ["a", "b", "c"]
     np.testing.assert_array_equal(bags.prevalence, bags.with_truth(y).prevalence)
-    before = _global_state()
+    before = global_state()
     again = pickle.loads(pickle.dumps(seeded)).draw(y)
-    assert _global_state() == before, "the global generator was used"
+    assert global_state() == before, "the global generator was used"
     np.testing.assert_array_equal(bags.indices, again.indices)
     other = replace(protocol, random_state=8).draw(y)
     assert (other.indices != bags.indices).any(), "the seed changes nothing"

@@ -22,7 +22,8 @@ from sklearn.utils import get_tags
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import HeadcountWarning
-from headcount.methods.base import Quantifier, ScoreQuantifier
+from headcount.methods.base import Quantifier
+from headcount.methods.scored import ScoreQuantifier
 
 
 def check_quantifier(quantifier: Quantifier, *, n_classes: int = 2) -> None:
@@ -63,7 +64,7 @@ def _simplex(p: Any, shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(p.sum(axis=-1), 1, atol=1e-9, err_msg="off the simplex")
 
 
-def _global_state() -> bytes:
+def global_state() -> bytes:
     """State of numpy's global generator, which nobody may touch."""
     return pickle.dumps(np.random.get_state())  # noqa: NPY002
 
@@ -140,9 +141,9 @@ def _check_repeatable(q: Quantifier, k: int) -> None:
     """Two fits agree to the byte, for any n_jobs, and leave numpy's global generator alone."""
     X, y = make_items(k)
     bags = _bags(y)
-    before = _global_state()
+    before = global_state()
     first = clone(q).fit(X, y).predict_bags(X, bags)
-    assert _global_state() == before, "the global generator was used"
+    assert global_state() == before, "the global generator was used"
     np.testing.assert_array_equal(clone(q).fit(X, y).predict_bags(X, bags), first)
     if "n_jobs" in q.get_params():
         parallel = clone(q).set_params(n_jobs=2).fit(X, y).predict_bags(X, bags)
@@ -213,7 +214,7 @@ def _check_scores(q: Quantifier, k: int) -> None:
         q.predict_scores(posterior[:-1], bags)
     with _refuses("rows and labels that differ", "inconsistent"):
         q.fit_scores(posterior, y[:-1])
-    if not q._any_scores and q.calibrator is None:
+    if q.method_tags().scores == "posteriors" and q.calibrator is None:
         with _refuses("posteriors that do not sum to one", "sum"):
             q.fit_scores(posterior * 2, y)
         with _refuses("posteriors that do not sum to one", "sum"):
@@ -227,7 +228,7 @@ def _check_bad_input(q: Quantifier, k: int) -> None:
         clone(q).fit(X, np.zeros(len(y)))
     with _refuses("missing labels", "missing|NaN"):
         clone(q).fit(X, np.where(y == 0, np.nan, y))
-    if not q._ignores_items:
+    if not q.method_tags().ignores_items:
         broken = X.copy()
         broken[3, 0] = np.nan
         with _refuses("NaN in an item", "NaN"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -81,7 +82,7 @@ class TfIdf(TransformerMixin, BaseEstimator):
         names = counter.get_feature_names_out()[kept]
         self.idf_ = np.log(len(texts) / having[kept])
         self._know(names.tolist())
-        return self._weighed(_columns(counts, kept))
+        return self.weigh(_columns(counts, kept))
 
     def _know(self, terms: list[str]) -> None:
         self.vocabulary_ = {term: i for i, term in enumerate(terms)}
@@ -112,9 +113,10 @@ class TfIdf(TransformerMixin, BaseEstimator):
         texts = documents(X)
         if not texts:
             return sparse.csr_matrix((0, len(self.idf_)))
-        return self._weighed(self._counter.transform(texts))
+        return self.weigh(self._counter.transform(texts))
 
-    def _weighed(self, counts: Any) -> Any:
+    def weigh(self, counts: Any) -> Any:
+        """Weights of counted terms, which are overwritten."""
         np.log(counts.data, out=counts.data)
         counts.data += 1.0
         counts.data *= self.idf_[counts.indices]
@@ -124,6 +126,22 @@ class TfIdf(TransformerMixin, BaseEstimator):
         """Terms, in the order of the columns."""
         check_is_fitted(self, "idf_")
         return np.array(list(self.vocabulary_), dtype=object)
+
+
+def weigh_for_all(vectorizers: Sequence[TfIdf], X: Any) -> list[Any]:
+    """Vectors of documents by several vectorisers with the same settings; words are read once."""
+    texts = documents(X)
+    terms = sorted(set().union(*(v.vocabulary_ for v in vectorizers)))
+    known = {term: i for i, term in enumerate(terms)}
+    counter = CountVectorizer(
+        ngram_range=(1, vectorizers[0].ngrams),
+        lowercase=vectorizers[0].lowercase,
+        vocabulary=known,
+        dtype=np.float64,
+    )
+    counts = counter.transform(texts) if texts else sparse.csr_matrix((0, len(terms)))
+    places = [np.array([known[term] for term in v.vocabulary_]) for v in vectorizers]
+    return [v.weigh(_columns(counts, kept)) for v, kept in zip(vectorizers, places, strict=True)]
 
 
 def _columns(X: Any, kept: Ints) -> Any:

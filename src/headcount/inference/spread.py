@@ -1,0 +1,201 @@
+"""Where the shares of bags may be, given their estimates: by bags of known shares around them.
+
+Among simulated bags whose estimate is near the real one, the true shares spread as they may in
+the real bag. So bias is taken out together with noise, whatever the method, and nothing has to be
+assumed about how it works (approximate Bayesian computation with local regression under a flat
+prior, Beaumont et al. 2002).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from headcount._core import validation as check
+from headcount._core.types import Floats, Ints
+from headcount.exceptions import choose
+from headcount.inference.simulation import ITEMS_AT_ONCE, Simulator
+from headcount.kernels.simplex import clip_and_normalise
+
+REACH = 4.5  # standard errors that proposals go to either side
+KEEP = 0.35  # share of them that is near enough; the rest must reach well beyond
+PILOT = 60  # simulated bags that tell where to look, and how far
+MANY = 100  # bags of two classes from which on some stand for others
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Where the shares of bags may be: means and variances, and the level each class needs."""
+
+    mean: Floats
+    variance: Floats
+    levels: Floats
+
+
+@dataclass(frozen=True)
+class Request:
+    """What interval is wanted.
+
+    Parameters
+    ----------
+    level : float, default 0.95
+    simultaneous : bool, default False
+        True widens the intervals so that all classes of a bag are inside at once.
+    target : {'bag', 'population'}
+        Shares among the very items of the bag, or in the population that it was drawn from.
+    n_draws : int, default 300
+        Simulated bags for every bag.
+    random_state : int, default 0
+    """
+
+    level: float = 0.95
+    simultaneous: bool = False
+    target: str = "bag"
+    n_draws: int = 300
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        check.at_least("level", self.level, 0.5, 0.999)
+        check.whole("n_draws", self.n_draws, 50)
+        choose("target", self.target, ["bag", "population"])
+
+
+def spread_of(simulator: Simulator, estimates: Floats, sizes: Ints, request: Request) -> Spread:
+    """Where the shares of bags of these sizes may be, given their estimates.
+
+    The cost does not grow with the size of a bag beyond twice the number of labelled items (or
+    20,000): from there on the labelled side is what limits the answer.
+    """
+    sizes = np.minimum(sizes, simulator.enough)
+    rng = np.random.default_rng(request.random_state)
+    if estimates.shape[1] == 2 and len(estimates) > MANY:
+        sizes = _coarse(sizes)
+        anchors, owner = _anchors(simulator, estimates, sizes, rng)
+    else:
+        anchors = owner = np.arange(len(estimates))
+    shape = estimates.shape
+    mean, variance, levels = np.empty(shape), np.empty(shape), np.empty(shape[0])
+    step = max(1, min((1 << 22) // (request.n_draws * shape[1]), ITEMS_AT_ONCE // int(sizes.max())))
+    for start in range(0, len(anchors), step):
+        chosen = anchors[start : start + step]
+        found, truths = _near(simulator, estimates[chosen], sizes[chosen], rng, request)
+        for near in _blocks(np.flatnonzero((owner >= start) & (owner < start + step)), step):
+            own = owner[near] - start
+            part = from_pairs(found[own], truths[own], estimates[near], request)
+            mean[near], variance[near], levels[near] = part.mean, part.variance, part.levels
+    return Spread(mean, variance, levels)
+
+
+def from_pairs(
+    found: Floats, truths: Floats, estimates: Floats, request: Request, keep: float = KEEP
+) -> Spread:
+    """Where shares may be, from simulated bags: estimates and truths, both of shape (S, T, k).
+
+    Of the simulated bags the nearest count, the nearer the more, and a line through them carries
+    each truth to the estimate that was really made.
+    """
+    distance = found - estimates[:, None, :]
+    away = np.abs(distance)
+    last = int(found.shape[1] * keep)
+    radius = np.partition(away, last, axis=1)[:, last : last + 1]
+    safe = np.maximum(radius, 1e-12) * 1.0001
+    weight = np.maximum(1.0 - (away / safe) ** 2, 0.0)
+    weight = np.where(radius > 0, weight, (away <= 1e-12).astype(float))
+    weight /= weight.sum(axis=1, keepdims=True)
+    centre = (weight * distance).sum(axis=1, keepdims=True)
+    middle = (weight * truths).sum(axis=1, keepdims=True)
+    across = (weight * (distance - centre) ** 2).sum(axis=1, keepdims=True)
+    along = (weight * (distance - centre) * (truths - middle)).sum(axis=1, keepdims=True)
+    slope = np.where(across > 1e-14, along / np.maximum(across, 1e-14), 0.0)
+    carried = np.clip(truths - slope * distance, 0.0, 1.0)
+    mean = (weight * carried).sum(axis=1)
+    effective = 1.0 / (weight**2).sum(axis=1)
+    variance = (weight * (carried - mean[:, None, :]) ** 2).sum(axis=1)
+    variance *= effective / np.maximum(effective - 2.0, 1.0)
+    levels = np.full(len(mean), request.level)
+    if request.simultaneous:
+        levels = joint_level(weight, carried, mean, variance, request.level)
+    return Spread(mean, variance, levels)
+
+
+def joint_level(
+    weight: Floats, carried: Floats, mean: Floats, variance: Floats, level: float
+) -> Floats:
+    """Level for each class that puts all classes of a bag inside at once."""
+    scaled = np.abs(carried - mean[:, None, :]) / np.sqrt(np.maximum(variance, 1e-14))[:, None, :]
+    worst = scaled.max(axis=2)
+    together = weight.mean(axis=2)
+    order = np.argsort(worst, axis=1)
+    summed = np.cumsum(np.take_along_axis(together, order, axis=1), axis=1)
+    first = np.argmax(summed >= level * summed[:, -1:], axis=1)
+    reach = np.take_along_axis(worst, np.take_along_axis(order, first[:, None], axis=1), axis=1)
+    k = mean.shape[1]
+    return np.asarray(np.clip(2 * norm.cdf(reach[:, 0]) - 1, level, 1 - (1 - level) / k))
+
+
+def _near(
+    simulator: Simulator, estimates: Floats, sizes: Ints, rng: np.random.Generator, request: Request
+) -> tuple[Floats, Floats]:
+    """Simulated bags around each real one: first a few to find where, then the rest."""
+    n_bags, k = estimates.shape
+    least = 1.0 / np.minimum(sizes, len(simulator.codes))[:, None]
+    pull = np.minimum(0.5, k * least)
+    start = estimates * (1 - pull) + pull / k
+    at_start = np.repeat(start[:, None, :], PILOT, axis=1)
+    found, truths = simulator.run(at_start, sizes, rng, request.target)
+    errors = found - truths
+    bias = errors.mean(axis=1)
+    centred = errors - bias[:, None, :]
+    spread = np.einsum("stk,stl->skl", centred, centred) / (PILOT - 1)
+    spread += (least**2)[:, :, None] * (np.eye(k) - 1 / k)
+    values, vectors = np.linalg.eigh(spread)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    around = clip_and_normalise(estimates - bias)
+    steps = rng.uniform(-REACH, REACH, size=(n_bags, request.n_draws, k))
+    proposals = around[:, None, :] + np.einsum("skl,stl->stk", root, steps)
+    inside = 1.0 - np.abs(1.0 - np.mod(np.abs(proposals), 2.0))  # folded back at 0 and 1
+    inside /= np.maximum(inside.sum(axis=2, keepdims=True), 1e-12)
+    return simulator.run(inside, sizes, rng, request.target)
+
+
+def _coarse(sizes: Ints) -> Ints:
+    """Sizes rounded down to steps of a tenth, so that many bags have the same."""
+    steps = np.floor(np.log(sizes) / np.log(1.1) + 1e-9)
+    return np.asarray(np.maximum((1.1**steps).astype(np.int64), 1))
+
+
+def _anchors(
+    simulator: Simulator, estimates: Floats, sizes: Ints, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Bags of two classes to simulate around, and for every bag the one that stands for it.
+
+    Bags of one size differ in a single number, and those within a standard error of each other
+    have the same bags around them: some dozens tell about thousands.
+    """
+    anchors: list[int] = []
+    owner = np.empty(len(estimates), dtype=np.int64)
+    for size in np.unique(sizes):
+        members = np.flatnonzero(sizes == size)
+        step = _least_error(simulator, estimates[members], int(size), rng)
+        cells = np.floor(estimates[members, 1] / step).astype(np.int64)
+        _, firsts, own = np.unique(cells, return_index=True, return_inverse=True)
+        owner[members] = len(anchors) + own
+        anchors += members[firsts].tolist()
+    return np.array(anchors), owner
+
+
+def _least_error(
+    simulator: Simulator, estimates: Floats, size: int, rng: np.random.Generator
+) -> float:
+    """Smallest standard error among bags of one size, at a few of their estimates."""
+    few = estimates[np.argsort(estimates[:, 1])[np.linspace(0, len(estimates) - 1, 5).astype(int)]]
+    inner = few * 0.9 + 0.05
+    shares = np.repeat(inner[:, None, :], PILOT, axis=1)
+    found, truths = simulator.run(shares, np.full(5, size), rng, "bag")
+    return max(float((found - truths)[:, :, 1].std(axis=1).min()), 1e-4)
+
+
+def _blocks(rows: Ints, size: int) -> list[Ints]:
+    return [rows[i : i + size] for i in range(0, len(rows), size)]
