@@ -125,19 +125,15 @@ def scores(task: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, Bags]:
     from sklearn.linear_model import LogisticRegression
 
     from headcount.scores import cross_fit
-    from headcount.scores.crossfit import score
 
     spec, data = SPECS[task], make(task)
     path = CACHE / f"{task}-scores.npz"
     if not path.exists():
-        done = cross_fit(
-            LogisticRegression(max_iter=1000), data["X_train"], data["y_train"], random_state=0
-        )
-        np.savez(
-            path,
-            train=done.scores,
-            pool=score(done.classifier, data["X_pool"], done.classes, done.kind),
-        )
+        classifier = LogisticRegression(max_iter=1000)
+        given = data["X_train"], data["y_train"]
+        scorer = cross_fit(classifier, *given, whole=True, random_state=0)
+        pool = scorer.views(data["X_pool"], whole=True)[0]
+        np.savez(path, train=scorer.scores, pool=pool)
     saved = np.load(path)
     protocol = UniformPrevalence(n_bags=N_BAGS, size=spec.bag_size, random_state=spec.seed)
     return saved["train"], data["y_train"], saved["pool"], protocol.draw(data["y_pool"])

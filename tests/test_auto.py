@@ -1,6 +1,7 @@
 """The automatic choice."""
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from headcount import (
     AutoQuantifier,
     BayesQuantifier,
     Blend,
+    HDx,
     InputError,
     UniformPrevalence,
 )
@@ -29,11 +31,6 @@ def items(n, k=2, seed=0, gap=1.5):
     y = np.concatenate([np.arange(k).repeat(12), rng.choice(k, n)])
     X = rng.normal(size=(len(y), 6)) + gap * np.eye(k, 6)[y]
     return X, np.array(["a", "b", "c", "d"])[y]
-
-
-def few(monkeypatch, **candidates):
-    """Only these candidates."""
-    monkeypatch.setattr(AutoQuantifier, "_candidates", lambda *_: list(candidates.items()))
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -55,40 +52,40 @@ def test_it_chooses_and_says_so(k):
     assert auto.diagnose(pool, bags).fit.shape == (50,)
 
 
-def test_counting_wins_where_nothing_moves_and_loses_where_all_does(monkeypatch):
+def test_counting_wins_where_nothing_moves_and_loses_where_all_does():
     X, y = items(800, gap=0.7)
-    few(monkeypatch, counting=PCC(calibrator="bcts"), likelihood=SLD(calibrator="bcts"))
-    still = AutoQuantifier(expect="no shift").fit(X, y)
-    moving = AutoQuantifier(expect="any shift").fit(X, y)
+    some = {"counting": PCC(calibrator="bcts"), "likelihood": SLD(calibrator="bcts")}
+    still = AutoQuantifier(expect="no shift", candidates=some).fit(X, y)
+    moving = AutoQuantifier(expect="any shift", candidates=some).fit(X, y)
     assert still.summary_.startswith("counting") and moving.summary_.startswith("likelihood")
 
 
-def test_the_first_of_equals_is_taken_and_failures_never_are(monkeypatch):
+def test_the_first_of_equals_is_taken_and_failures_never_are():
     X, y = items(300)
-    few(monkeypatch, broken=SLD(alpha=[1, 2, 3]), first=SLD(), second=SLD())
-    auto = AutoQuantifier().fit(X, y)
+    some = {"broken": SLD(alpha=[1, 2, 3]), "first": SLD(), "second": SLD()}
+    auto = AutoQuantifier(candidates=some).fit(X, y)
     assert auto.summary_.startswith("first")
     assert "InputError" in auto.results_["failure"][0]
-    few(monkeypatch, broken=SLD(alpha=[1, 2, 3]))
     with pytest.raises(InputError, match="every candidate failed"):
-        AutoQuantifier().fit(X, y)
+        AutoQuantifier(candidates={"broken": SLD(alpha=[1, 2, 3])}).fit(X, y)
+    with pytest.raises(InputError, match="does not work on scores"):
+        AutoQuantifier(candidates={"odd": HDx()}).fit(X, y)
 
 
-def test_a_blend_is_taken_where_it_is_worth_it(monkeypatch):
+def test_a_blend_is_taken_where_it_is_worth_it():
+    @dataclass(eq=False, repr=False, kw_only=True)
     class Off(SLD):
         """Errs by a known amount."""
 
-        def __init__(self, by=0.0):
-            super().__init__()
-            self.by = by
+        by: float = 0.0
 
-        def _aggregate(self, scores, bags):
-            p = super()._aggregate(scores, bags)[:, 1] * 0.6 + 0.2 + self.by
+        def aggregate(self, scores, bags):
+            p = super().aggregate(scores, bags)[:, 1] * 0.6 + 0.2 + self.by
             return np.column_stack([1 - p, p])
 
     X, y = items(800, gap=3.0)
-    few(monkeypatch, low=Off(-0.15), high=Off(0.15))
-    auto = AutoQuantifier(expect="any shift").fit(X, y)
+    some = {"low": Off(by=-0.15), "high": Off(by=0.15)}
+    auto = AutoQuantifier(expect="any shift", candidates=some).fit(X, y)
     assert isinstance(auto.best_quantifier_, Blend)
     assert " + " in auto.summary_
     assert auto.results_["ae"][-1] < 0.97 * min(auto.results_["ae"][:-1])
@@ -151,16 +148,17 @@ def test_a_file_gives_the_same_answers(tmp_path):
 def test_it_is_a_quantifier(monkeypatch, n_classes):
     monkeypatch.setattr(headcount.selection.trials, "FOLDS", 2)
     monkeypatch.setattr(headcount.selection.trials, "REPEATS", 1)
-    few(monkeypatch, bayes=BayesQuantifier(n_worlds=2, n_draws=40))
-    check_quantifier(AutoQuantifier(LogisticRegression(), budget=0), n_classes=n_classes)
+    some = {"bayes": BayesQuantifier(n_worlds=2, n_draws=40)}
+    auto = AutoQuantifier(LogisticRegression(), budget=0, candidates=some)
+    check_quantifier(auto, n_classes=n_classes)
 
 
-def test_columns_are_told_by_their_names(monkeypatch):
+def test_columns_are_told_by_their_names():
     X, y = items(600, 3, gap=4.0)
-    few(monkeypatch, bayes=BayesQuantifier(n_worlds=2, n_draws=40))
+    some = {"bayes": BayesQuantifier(n_worlds=2, n_draws=40)}
     p = LogisticRegression().fit(X, y).predict_proba(X)
     frame = pd.DataFrame(p, columns=["a", "b", "c"])[["b", "a", "c"]]
-    auto = AutoQuantifier().fit_scores(frame, y)
+    auto = AutoQuantifier(candidates=some).fit_scores(frame, y)
     assert auto.predict_scores(frame[y == "b"])[1] > 0.9
     with pytest.raises(InputError, match="columns"):
         auto.predict_scores(frame.rename(columns={"a": "z"}))
@@ -175,16 +173,27 @@ def test_decision_values_do():
 
 
 def test_a_candidate_that_takes_too_long_is_given_up(monkeypatch):
+    clock = [time.monotonic()]
+
+    class Clock:
+        """A clock that goes on only while the slow candidate works."""
+
+        @staticmethod
+        def monotonic():
+            return clock[-1]
+
     class Slow(SLD):
         """Takes its time."""
 
-        def _aggregate(self, scores, bags):
-            time.sleep(0.3)
-            return super()._aggregate(scores, bags)
+        def aggregate(self, scores, bags):
+            clock.append(clock[-1] + 1000.0)
+            return super().aggregate(scores, bags)
 
     X, y = items(300)
-    few(monkeypatch, quick=SLD(), slow=Slow())
-    auto = AutoQuantifier(RandomForestClassifier(5, random_state=0), budget=3).fit(X, y)
+    monkeypatch.setattr(headcount.selection.trials, "time", Clock)
+    some = {"quick": SLD(), "slow": Slow()}
+    forest = RandomForestClassifier(5, random_state=0)
+    auto = AutoQuantifier(forest, budget=60, candidates=some).fit(X, y)
     assert "out of time" in auto.results_["failure"][1]
     assert auto.summary_.startswith("quick")
 

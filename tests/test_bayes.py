@@ -386,8 +386,8 @@ def test_items_that_stand_for_many_leave_the_prior_its_weight():
     pool = np.concatenate([posterior[y == 1][:400], posterior[y == 0][:400]])
     every = Bags.from_lists([np.tile(np.arange(800), 5)], 800)
     some = Bags.from_lists([np.arange(800)], 800)
-    whole = bayes._counted(pool, every, every.sizes, Request()).prevalence
-    part = bayes._counted(pool, some, every.sizes, Request()).prevalence
+    whole = bayes.bound([(pool, every)], every.sizes, Request()).prevalence
+    part = bayes.bound([(pool, some)], every.sizes, Request()).prevalence
     np.testing.assert_allclose(part, whole, atol=0.02)
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from headcount import InputError
-from headcount.scores.calibration import SoftmaxCalibrator, _centred
+from headcount.scores.calibration import SoftmaxCalibrator, centred
 from headcount.scores.curves import CurveCalibrator, _log_posteriors, _Problem
 
 
@@ -20,7 +20,7 @@ def bent(n, k, seed=0):
 def test_the_optimum_is_that_of_a_general_solver():
     logits, codes = bent(300, 3)
     curves = CurveCalibrator(n_knots=3, strength=2.0).fit(logits, codes)
-    problem = _Problem(_centred(logits), curves._features(logits), codes, 2.0)
+    problem = _Problem(centred(logits), curves._features(logits), codes, 2.0)
     found = minimize(
         lambda t: problem.value(t)[0], problem.start(), jac=problem.gradient, method="BFGS"
     )
@@ -31,7 +31,7 @@ def test_the_optimum_is_that_of_a_general_solver():
 def test_second_derivatives_are_those_of_the_slopes():
     logits, codes = bent(80, 3)
     curves = CurveCalibrator(n_knots=2, strength=1.0).fit(logits, codes)
-    problem = _Problem(_centred(logits), curves._features(logits), codes, 1.0)
+    problem = _Problem(centred(logits), curves._features(logits), codes, 1.0)
     theta = curves.theta_ + 0.1
     exact = problem.curvature(problem.value(theta)[1])
     for i in range(len(theta)):
@@ -76,7 +76,7 @@ def test_transform_is_the_formula(k):
     logits, codes = bent(500, k)
     curves = CurveCalibrator().fit(logits, codes)
     far = np.vstack([logits, 40 * logits, np.eye(k) * 800])
-    formula = np.exp(_log_posteriors(_centred(far), curves._features(far), curves.theta_))
+    formula = np.exp(_log_posteriors(centred(far), curves._features(far), curves.theta_))
     np.testing.assert_allclose(curves.transform(far), formula, atol=1e-9)
 
 

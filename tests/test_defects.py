@@ -57,7 +57,8 @@ from headcount import (
     measure,
 )
 from headcount.exceptions import UnreliableWarning
-from headcount.methods.histograms import match_features
+from headcount.methods.objectives import ClassVectors, Divergence
+from headcount.methods.solvers import Exact, SmoothedEM, StableEM
 from headcount.testing.quantifiers import make_items
 
 
@@ -168,8 +169,8 @@ def test_times_are_cut_by_their_own_clock():
         ),
         (lambda: NaturalPrevalence().draw([]), "y is empty"),
         (lambda: SLD(alpha=np.nan).fit_scores([0.1, 0.9], [0, 1]), "alpha must be"),
-        (lambda: SLD(tol=np.nan).fit_scores([0.1, 0.9], [0, 1]), "tol must be"),
-        (lambda: SLD(smoothing_order=-1).fit_scores([0.1, 0.9], [0, 1]), "smoothing_order"),
+        (lambda: SLD(solver=Exact(tol=np.nan)).fit_scores([0.1, 0.9], [0, 1]), "tol must be"),
+        (lambda: SLD(solver=SmoothedEM(order=-1)).fit_scores([0.1, 0.9], [0, 1]), "order"),
         (lambda: SLD(alpha=[2, 2, 2]).fit_scores([0.1, 0.9], [0, 1]), "3 values for 2 classes"),
         (lambda: RLLS(alpha=np.nan).fit_scores([0.1, 0.9], [0, 1]), "alpha must be"),
         (lambda: measure("q(beta=inf)"), "positive and finite"),
@@ -289,7 +290,8 @@ def test_sparse_histograms_are_matched_to_the_optimum(rng):
     pool = rng.dirichlet(np.ones(k), 60)
     bags = Bags.from_lists([rng.integers(60, size=5) for _ in range(10)], 60)
     p = fitted.predict_scores(pool, bags)  # a warning would be an error here
-    q, v = fitted._features(pool, bags), fitted.mixture_
+    matcher = fitted.matcher_
+    q, v = matcher.representation.of_bags(pool, bags), matcher.objective.classes_.means
     others = rng.dirichlet(np.full(k, 0.5), 4000)
     for s in range(10):
         loss = ((np.sqrt(q[s]) - np.sqrt(others @ v)) ** 2).sum(axis=1).min()
@@ -298,7 +300,8 @@ def test_sparse_histograms_are_matched_to_the_optimum(rng):
 
 def test_absolute_divergence_is_a_linear_programme(rng):
     rows, targets = rng.dirichlet(np.ones(9), 5), rng.dirichlet(np.ones(9), 3)
-    p = match_features(rows, targets, "l1", np.full(5, 0.2))
+    classes = ClassVectors(rows, np.full(5, 0.2), np.ones(5, dtype=int))
+    p = Divergence("l1").fit(classes).solve(targets, np.ones(3, dtype=int))
     others = rng.dirichlet(np.full(5, 0.5), 20_000)
     for s in range(3):
         best = np.abs(others @ rows - targets[s]).sum(axis=1).min()
@@ -358,7 +361,7 @@ def test_low_temperatures_do_not_underflow():
     y = np.repeat([0, 1], 50)
     bag = np.zeros(20_000)
     bag[0] = 1
-    p = SLD(temperature=0.01).fit_scores(y.astype(float), y).predict_scores(bag)
+    p = SLD(solver=StableEM(temperature=0.01)).fit_scores(y.astype(float), y).predict_scores(bag)
     assert p[1] == pytest.approx(1 / 20_000, abs=1e-6)
 
 
@@ -381,7 +384,7 @@ def test_sparse_matrices_that_cannot_be_indexed(rng):
         KDEyML(bandwidth=np.inf),
         KDEyML(bandwidth=True),
         DMy(tau=[1, 2]),
-        SLD(damping=[0.5, 0.5]),
+        SLD(solver=StableEM(damping=[0.5, 0.5])),
     ],
     ids=str,
 )

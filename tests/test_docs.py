@@ -1,7 +1,6 @@
 """The documents run, and name what there is."""
 
 import doctest
-import inspect
 import re
 import shlex
 from pathlib import Path
@@ -9,10 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import headcount
 from headcount.cli.app import app
 from headcount.measures import DEFINITIONS
+from headcount.methods.registry import named_methods
 from headcount.systems import lequa2022
+from headcount.testing import check_quantifier
 
 ROOT = Path(__file__).parent.parent
 WALKS = [
@@ -39,9 +39,8 @@ def test_the_example_in_the_readme_runs():
 
 def test_every_method_is_in_the_chooser():
     chooser = (ROOT / "docs" / "methods.md").read_text()
-    for name in headcount.methods.__all__:
-        if not inspect.isabstract(getattr(headcount, name)):
-            assert f"`{name}`" in chooser, name
+    for name in named_methods():
+        assert f"`{name}`" in chooser, name
     for name in lequa2022.__all__:
         assert f"`{name}`" in chooser, name
 
@@ -92,3 +91,29 @@ def test_commands_of_the_documents_run(name, tmp_path, monkeypatch):
             words, _, code = line.removeprefix("$ headcount ").partition("  # exit ")
             done = CliRunner().invoke(app, shlex.split(words))
             assert done.exit_code == int(code or 0), (line, done.output, done.exception)
+
+
+def test_the_new_method_of_the_documents_is_short_and_keeps_the_contract(tmp_path, monkeypatch):
+    text = (ROOT / "docs" / "contributing.md").read_text()
+    block = next(b for b in re.findall(r"```python\n(.*?)```", text, re.S) if "class " in b)
+    source = [line[4:] for line in block.splitlines() if line.startswith((">>> ", "... ", "..."))]
+    end = next(i for i, line in enumerate(source) if line.startswith("fitted ="))
+    assert end < 25
+    (tmp_path / "power_count.py").write_text("\n".join(source[:end]))
+    monkeypatch.syspath_prepend(tmp_path)
+    from power_count import PowerCount
+
+    check_quantifier(PowerCount(), n_classes=2)
+    check_quantifier(PowerCount(), n_classes=3)
+
+
+def test_warnings_that_the_guide_quotes_are_given_somewhere():
+    guide = (ROOT / "docs" / "guide.md").read_text()
+    part = guide.split("## Warnings worth reading")[1]
+    quoted = re.findall(r"^- \*(.+?)\*:", part, re.M)
+    assert len(quoted) >= 5
+    # Sentences are broken over lines in the source: texts are joined before they are looked for.
+    source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    joined = re.sub(r'"\s*\n\s*f?"', "", source)
+    for words in quoted:
+        assert words in joined, words

@@ -68,8 +68,9 @@ def test_evaluate_many_fits_and_applies_each_distinct_classifier_once(problem):
     }
     frame = evaluate_many(methods, X, y, pool, bags)
     assert Counting.fits == 1 + 5  # everything, and five folds
-    # Held-out folds, the pool, and a look whether predictions are the best-scored classes.
-    assert Counting.applied == len(X) + len(pool) + min(500, len(X))
+    # Held-out folds, the pool by each classifier, and a look whether predictions are the
+    # best-scored classes.
+    assert Counting.applied == len(X) + 6 * len(pool) + min(500, len(X))
     assert not hasattr(methods["SLD"], "classes_"), "the user's quantifier was fitted"
     for name, q in methods.items():
         alone = evaluate(q.fit(X, y), pool, bags)["rae"]

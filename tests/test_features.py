@@ -88,7 +88,7 @@ def words():
 def test_readme_of_one_subset_is_least_squares_on_pattern_shares(words):
     X, y, pool, bags = words
     one = ReadMe(n_subsets=1, n_words=4).fit(X, y)
-    chosen = one._subsets[0][0]
+    chosen = one.subsets_[0][0]
     bits = 1 << np.arange(4)
     codes, pool_codes = X[:, chosen].astype(int) @ bits, pool[:, chosen].astype(int) @ bits
     v = np.column_stack(

@@ -22,20 +22,19 @@ from headcount import (
     MedianOf,
     UniformPrevalence,
     WithIntervals,
-    methods,
 )
-from headcount.inference.intervals import Request, bounds, spread_of
+from headcount.inference.bounds import bounds
 from headcount.inference.simulation import Simulator
-from headcount.methods.base import ScoreQuantifier
+from headcount.inference.spread import Request, spread_of
+from headcount.methods.registry import named_methods
+from headcount.methods.scored import ScoreQuantifier
 from headcount.testing.quantifiers import make_items
 
 SCORED = sorted(
     {
         value
-        for name in methods.__all__
-        if isinstance(value := getattr(methods, name), type)
-        and issubclass(value, ScoreQuantifier)
-        and name not in ("ScoreQuantifier", "BinaryQuantifier")
+        for value in named_methods().values()
+        if isinstance(value, type) and issubclass(value, ScoreQuantifier)
     },
     key=lambda c: c.__name__,
 )
@@ -204,7 +203,7 @@ def test_any_quantifier_can_be_given_intervals():
     X, y = make_items(3, n=400, seed=0)
     pool, y_pool = make_items(3, n=1000, seed=1)
     bags = UniformPrevalence(n_bags=60, size=150, random_state=0).draw(y_pool)
-    several = MedianOf([("pacc", PACC()), ("hdx", HDx(n_bins=8))])
+    several = MedianOf([PACC(), HDx(n_bins=8)])
     with pytest.raises(InputError, match=r"WithIntervals\(MedianOf"):
         several.fit(X, y).predict_interval(pool)
     q = WithIntervals(several, n_bags=500).fit(X, y)

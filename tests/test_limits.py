@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from headcount import ELSA, SLD, Bags, InputError, UniformPrevalence, limits
+from headcount import ELSA, SLD, Bags, InputError, UniformPrevalence
+from headcount.inference import limits
 
 CASES = {
     "two": (np.array([[-0.75], [0.75]]), np.array([0.7, 0.3])),

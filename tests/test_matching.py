@@ -22,7 +22,8 @@ from headcount import (
     KDEyML,
 )
 from headcount.kernels import affinity
-from headcount.methods.histograms import DIVERGENCES, grid_losses, inner_edges, match_features
+from headcount.methods.histograms import grid_losses, inner_edges
+from headcount.methods.objectives import DIVERGENCES, ClassVectors, Divergence
 from headcount.protocols.artificial import compositions
 
 SOME = slice(0, 60, 15)  # bags looked at one by one
@@ -43,7 +44,9 @@ def test_matching_is_never_worse_than_a_fine_grid(divergence, k, rng):
     for _ in range(5):
         rows = rng.dirichlet(np.full(6, 0.5), k)
         targets = rng.dirichlet(np.full(6, 0.5), 4)
-        p = match_features(rows, targets, divergence, np.full(k, 1 / k))
+        equal = np.full(k, 1 / k)
+        fitted = Divergence(divergence).fit(ClassVectors(rows, equal, np.ones(k, dtype=int)))
+        p = fitted.solve(targets, np.ones(4, dtype=int))
         losses = grid_losses(targets, grid(k) @ rows, divergence)
         mine = np.array(
             [
@@ -333,7 +336,7 @@ def test_tau_adds_half_the_squared_second_differences(scored):
         pytest.skip("three classes at least")
     tau = 0.05
     fitted = PACC(tau=tau).fit_scores(held_out, y)
-    p, q = fitted.predict_scores(pool, bags), fitted._bag_features(pool, bags)
+    p, q = fitted.predict_scores(pool, bags), bags.means(pool)
 
     def loss(v, q):
         smooth = (np.diff(v, n=2, axis=-1) ** 2).sum(axis=-1)

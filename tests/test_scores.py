@@ -102,7 +102,7 @@ def test_a_calibrator_of_the_users_own_is_cloned():
 
 def test_cross_fit_scores_come_from_models_that_never_saw_the_item():
     X, y = make_items(3)
-    done = cross_fit(LogisticRegression(), X, y, cv=4, random_state=3)
+    done = cross_fit(LogisticRegression(), X, y, cv=4, whole=True, random_state=3)
     expected = np.empty((len(y), 3))
     for train, test in StratifiedKFold(4, shuffle=True, random_state=3).split(X, y):
         model = LogisticRegression().fit(X[train], y[train])
@@ -110,7 +110,7 @@ def test_cross_fit_scores_come_from_models_that_never_saw_the_item():
     np.testing.assert_allclose(done.scores, expected)
     np.testing.assert_array_equal(done.codes, y)
     np.testing.assert_allclose(
-        done.classifier.predict_proba(X), LogisticRegression().fit(X, y).predict_proba(X)
+        done.whole.predict_proba(X), LogisticRegression().fit(X, y).predict_proba(X)
     )
 
 

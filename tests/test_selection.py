@@ -82,7 +82,7 @@ def test_bags_are_drawn_from_items_that_were_held_out(data, validation):
         validation=validation,
     ).fit(X, y)  # fmt: skip
     assert search.best_params_ == {"classifier__C": 1.0}
-    assert search.members_[0].classifier_.n_features_in_ == X.shape[1]
+    assert search.members_[0].n_features_in_ == X.shape[1]
 
 
 def test_any_number_of_workers_gives_the_same_table(data):
@@ -124,7 +124,7 @@ def test_searches_clone_nest_and_search_over_methods(data):
     fitted = clone(outer).fit(X, y)
     assert fitted.results_.n_rows == 2
     assert fitted.predict_bags(pool, bags).shape == (60, 3)
-    nested = MedianOf([("grid", inner), ("sld", SLD())]).fit(X, y)
+    nested = MedianOf([inner, SLD()]).fit(X, y)
     assert nested.predict(X).sum() == pytest.approx(1)
 
 

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from headcount import CC, PCC, InputError, UniformPrevalence, evaluate_many
-from headcount.report import significance as sig
+from headcount.inference import significance as sig
 from headcount.testing.quantifiers import make_items
 
 # Demsar (2006), Table 5a: critical values of the two-tailed Nemenyi test.

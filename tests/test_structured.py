@@ -7,8 +7,17 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from headcount import SLD, SVMAE, SVMKLD, SVMNKLD, SVMQ, SVMRAE, InputError, UniformPrevalence
-from headcount.exceptions import ConvergenceWarning
+from headcount import (
+    SLD,
+    SVMAE,
+    SVMKLD,
+    SVMNKLD,
+    SVMQ,
+    SVMRAE,
+    ConvergenceWarning,
+    InputError,
+    UniformPrevalence,
+)
 from headcount.scores.structured import LOSSES, StructuredSVM, count_losses, q_loss, separate
 from headcount.testing.quantifiers import make_items
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._core import validation as check
-from headcount._core.calendar import period_codes, period_starts
+from headcount._core.calendar import period_codes, period_starts, wall_times
 from headcount._core.types import Floats, Ints
 from headcount.exceptions import InputError
 from headcount.kernels.threads import over_ranges
@@ -252,7 +250,7 @@ class Bags:
 
         Weeks start on Monday. Times with a time zone are cut by their own wall clock.
         """
-        stamps = _wall_time(times)
+        stamps = wall_times(times)
         if np.isnat(stamps).any():
             raise InputError("a time is missing (NaT): fill or drop those rows.")
         codes = period_codes(stamps.astype(np.int64), every)
@@ -318,36 +316,3 @@ def _check_structure(indptr: Ints, indices: NDArray[Any], n_items: int) -> None:
     if len(indices) and (indices.min() < 0 or indices.max() >= n_items):
         wrong = indices.min() if indices.min() < 0 else indices.max()
         raise InputError(f"a bag holds item {wrong}, and the pool has items 0 to {n_items - 1}.")
-
-
-def _wall_time(times: Any) -> NDArray[Any]:
-    """Times as numpy datetimes of their own wall clock, whatever their time zone."""
-    native = nw.from_native(times, allow_series=True, pass_through=True)
-    if isinstance(native, nw.Series) and native.dtype == nw.Datetime:
-        if getattr(native.dtype, "time_zone", None) is not None:
-            native = native.dt.replace_time_zone(None)
-        return np.asarray(native.to_numpy()).astype("datetime64[s]")
-    array = check.column(times, "times")
-    if array.dtype.kind in "iufb":
-        raise InputError(
-            "times are plain numbers, which could mean anything. Convert them to datetimes or "
-            "ISO texts such as 2026-11-30."
-        )
-    try:
-        if array.dtype.kind in "OU":
-            array = np.array([_naive(v) for v in array], dtype="datetime64[s]")
-        return array.astype("datetime64[s]")
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"times cannot be read as dates ({error}). Expected datetimes or ISO texts such as "
-            "2026-11-30."
-        ) from None
-
-
-def _naive(value: Any) -> Any:
-    """One time without its zone; missing ones stay missing."""
-    if value is None or value != value:
-        return None
-    if isinstance(value, str) and len(value) > 10:
-        value = datetime.fromisoformat(value)
-    return value.replace(tzinfo=None) if getattr(value, "tzinfo", None) is not None else value

@@ -11,7 +11,18 @@ class HeadcountError(Exception):
 
 
 class InputError(HeadcountError, ValueError):
-    """The input cannot give a trustworthy answer; the message says what to do."""
+    """The input cannot give a trustworthy answer; the message says what to do.
+
+    Parameters
+    ----------
+    message : str
+    setting : str, optional
+        The setting that would help; commands name the option of that name.
+    """
+
+    def __init__(self, message: str = "", *, setting: str | None = None):
+        super().__init__(message)
+        self.setting = setting
 
 
 class HeadcountWarning(UserWarning):

@@ -13,7 +13,9 @@ def main() -> None:
     try:
         app()
     except HeadcountError as error:
-        print(f"headcount: {error}", file=sys.stderr)
+        setting = getattr(error, "setting", None)
+        hint = f" (option --{setting})" if setting else ""
+        print(f"headcount: {error}{hint}", file=sys.stderr)
         sys.exit(2)
     except OSError as error:  # a place that cannot be written to or read from
         print(f"headcount: {error}", file=sys.stderr)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headcount.cli.render import (
+    as_csv,
+    as_json,
+    changes_text,
+    choice_text,
+    shares_text,
+    write_frame,
+)
 from headcount.exceptions import InputError, choose
 
 if TYPE_CHECKING:
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
 
     from headcount._core.frame import Frame
     from headcount.data.stream import Source
-    from headcount.tables import Count, Model
+    from headcount.tables import Count, Model, Note
 
 Files = Annotated[
     list[str],
@@ -134,12 +141,12 @@ def estimate(
     found, _ = _counted(model, files, by, truth, level, kind, encoding)
     frame = _only(found.to_frame(), only)
     if output is not None:
-        _written(frame, output)
+        write_frame(frame, output)
         typer.echo(f"Wrote {output}", err=True)
     elif show == "table":
-        typer.echo(_table(frame, level))
+        typer.echo(shares_text(frame, level))
     else:
-        typer.echo(_csv(frame) if show == "csv" else _json(frame), nl=False)
+        typer.echo(as_csv(frame) if show == "csv" else as_json(frame), nl=False)
     _said(found)
 
 
@@ -189,7 +196,7 @@ def monitor(
     frame = _only(changes(found, _reference(reference, found.groups)), only)
     shown = frame if every else frame.rows(frame["changed"])
     if shown.n_rows:
-        typer.echo(_changes(shown))
+        typer.echo(changes_text(shown))
     _said(found)
     n = len(dict.fromkeys(frame["group"][frame["changed"]].tolist()))
     total = len(dict.fromkeys(frame["group"].tolist()))
@@ -280,14 +287,20 @@ def _reading(found: Sequence[Source]) -> Iterator[Callable[[int], None] | None]:
         yield lambda done: bar.advance(task, done)
 
 
-def _note(text: str) -> None:
-    typer.echo(f"note: {text}", err=True)
+def _note(note: Note | str) -> None:
+    """A note, with the option that has to do with it."""
+    hint = ""
+    if not isinstance(note, str) and note.kind == "truth is there":
+        hint = f" (--truth {note.subject})"
+    if not isinstance(note, str) and note.kind in ("no date", "no group"):
+        hint = f" ({note.names[0]})"
+    typer.echo(f"note: {note}{hint}", err=True)
 
 
 def _said(found: Count) -> None:
     """Notes, and the warnings of groups; many groups with the same fault share a line."""
-    for text in found.notes:
-        _note(text)
+    for note in found.notes:
+        _note(note)
     for text, groups in found.messages().items():
         names = ", ".join(groups[:6]) + (f" and {len(groups) - 6} more" if len(groups) > 6 else "")
         typer.echo(f"warning: {names}: {text}.", err=True)
@@ -298,8 +311,8 @@ def _praise(model: Model) -> None:
     s = model.summary
     shares = ", ".join(f"{c} {p:.1%}" for c, p in s["shares"].items())
     typer.echo(f"Learnt from {s['rows']:,} rows: {shares}.")
-    if "was chosen" in s["method"]:
-        typer.echo(s["method"])
+    if s.get("choice"):
+        typer.echo(choice_text(s["choice"]))
     q = s["quality"]
     if q is not None and (q["error"] > q["counting"] + 0.02 or q["coverage"] < 0.8):
         typer.echo(
@@ -322,91 +335,3 @@ def _only(frame: Frame, name: str | None) -> Frame:
         return frame
     choose("class", name, dict.fromkeys(frame["class"].tolist()))
     return frame.rows(frame["class"] == name)
-
-
-def _table(frame: Frame, level: float) -> str:
-    """Percentages, aligned."""
-    header = ["group", "class", "share", f"{100 * level:g}% interval", "n", "counted", "flags"]
-    truth = "truth" in frame
-    if truth:
-        header.insert(4, "truth")
-    rows = []
-    for i in range(frame.n_rows):
-        bounds = f"{frame['low'][i]:6.1%} -{frame['high'][i]:6.1%}"
-        row = [frame["group"][i], frame["class"][i], f"{frame['share'][i]:.1%}", bounds]
-        if truth:
-            value = frame["truth"][i]
-            mark = "" if frame["inside"][i] == 1 else " *"
-            row.append("" if value != value else f"{value:.1%}{mark}")
-        row += [f"{frame['n'][i]:,}", f"{frame['counted'][i]:.1%}", frame["flags"][i]]
-        rows.append(row)
-    text = _columns(header, rows)
-    if truth:
-        known = frame["truth"] == frame["truth"]
-        off = abs(frame["share"] - frame["truth"])[known].mean()
-        plain = abs(frame["counted"] - frame["truth"])[known].mean()
-        inside = frame["inside"][known].mean()
-        text += (
-            f"\n\nOff by {100 * off:.1f} points on average, plain counting by {100 * plain:.1f}; "
-            f"{inside:.0%} of the true shares are inside their interval (* marks the others)."
-        )
-    return text
-
-
-def _changes(frame: Frame) -> str:
-    header = ["group", "class", "share", "reference", "change", "p", "flags"]
-    rows = [
-        [
-            frame["group"][i],
-            frame["class"][i],
-            f"{frame['share'][i]:.1%}",
-            f"{frame['reference'][i]:.1%}",
-            f"{100 * frame['change'][i]:+.1f}",
-            f"{frame['p'][i]:.3g}",
-            frame["flags"][i],
-        ]
-        for i in range(frame.n_rows)
-    ]
-    return _columns(header, rows)
-
-
-def _columns(header: list[str], rows: list[list[Any]]) -> str:
-    cells = [header, *[[str(cell) for cell in row] for row in rows]]
-    widths = [max(len(row[j]) for row in cells) for j in range(len(header))]
-    left = (0, 1, len(header) - 1)
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if j in left else cell.rjust(width)
-            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    )
-
-
-def _csv(frame: Frame) -> str:
-    import csv
-    import io
-
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(frame.columns)
-    writer.writerows(zip(*(frame[name].tolist() for name in frame.columns), strict=True))
-    return out.getvalue()
-
-
-def _json(frame: Frame) -> str:
-    lists = {name: frame[name].tolist() for name in frame.columns}
-    rows = [
-        {name: None if values[i] != values[i] else values[i] for name, values in lists.items()}
-        for i in range(frame.n_rows)
-    ]
-    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
-
-
-def _written(frame: Frame, path: Path) -> None:
-    from headcount._core.files import write_parquet, write_text
-
-    if path.suffix == ".parquet":
-        write_parquet(path, frame)
-    else:
-        write_text(path, _csv(frame) if path.suffix == ".csv" else _json(frame))

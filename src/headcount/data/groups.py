@@ -53,8 +53,9 @@ class Grouping:
             return cls(text)
         if head not in PERIODS or not rest:
             raise InputError(
-                f"--by {text!r} is not understood: a column, or a period and a column such as "
-                f"month:date ({', '.join(PERIODS)})."
+                f"the grouping {text!r} is not understood: a column, or a period and a column "
+                f"such as month:date ({', '.join(PERIODS)}).",
+                setting="by",
             )
         return cls(rest, head)
 

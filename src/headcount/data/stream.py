@@ -79,7 +79,8 @@ def sources(names: Sequence[str], kind: str | None = None) -> list[Source]:
             if told not in KINDS:
                 raise InputError(
                     f"{path.name!r} is none of {', '.join(KINDS)} (or .gz of a text one): say what "
-                    "it is by --format."
+                    "it is.",
+                    setting="format",
                 )
             found.append(Source(path, told))
     return found
@@ -112,11 +113,11 @@ def batches(
                 if batch.num_rows:
                     yield source, batch
         except (pa.ArrowException, EOFError) as error:
-            raise InputError(_explained(source, str(error), encoding)) from None
+            raise _explained(source, str(error), encoding) from None
         except OSError as error:  # a compressed file that is cut short
             raise InputError(f"{source.name} cannot be read: {error}") from None
         except UnicodeDecodeError as error:
-            raise InputError(_explained(source, f"invalid UTF8 data: {error}", encoding)) from None
+            raise _explained(source, f"invalid UTF8 data: {error}", encoding) from None
 
 
 def columns_of(source: Source, encoding: str = "utf8") -> list[str]:
@@ -131,7 +132,7 @@ def columns_of(source: Source, encoding: str = "utf8") -> list[str]:
                 return list(json.open_json(stream).schema.names)
             return _header(stream.read(HEAD), source, encoding)
     except (pa.ArrowInvalid, EOFError) as error:
-        raise InputError(_explained(source, str(error), encoding)) from None
+        raise _explained(source, str(error), encoding) from None
 
 
 def _parquet(
@@ -246,21 +247,23 @@ def _check_names(source: Source, columns: Mapping[str, str], there: Sequence[str
             raise InputError(f"{source.name} has {name!r} twice: rename one of the columns.")
 
 
-def _explained(source: Source, error: str, encoding: str) -> str:
+def _explained(source: Source, error: str, encoding: str) -> InputError:
+    """The reader's error in words that say what to do."""
     lower = error.lower()
     if "invalid utf" in lower or "codec can't" in lower:
-        return (
+        return InputError(
             f"{source.name} is not {encoding} throughout ({error}). If it is one other encoding, "
-            "say so by --encoding (latin-1, cp1252, ...); if it is a mixture, convert it first."
+            "say so (latin-1, cp1252, ...); if it is a mixture, convert it first.",
+            setting="encoding",
         )
     if "empty" in lower:
-        return f"{source.name} is empty: there is nothing to read."
+        return InputError(f"{source.name} is empty: there is nothing to read.")
     if "conversion error to double" in lower:
-        return (
+        return InputError(
             f"{source.name} holds something that is no number in a column of numbers: {error} "
             "(numbers have a point, not a comma.)"
         )
-    return f"{source.name} cannot be read: {error}"
+    return InputError(f"{source.name} cannot be read: {error}")
 
 
 def _decompressed(stream: Any, source: Source) -> Any:

@@ -18,12 +18,13 @@ from headcount.inference.spread import Request
 from headcount.methods.base import Tags
 from headcount.methods.bayes import BayesQuantifier
 from headcount.methods.likelihood import SLD
+from headcount.methods.meta import ListsQuantifiers
 from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.scorer import Held, Scorer, View
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Blend(ScoreQuantifier):
+class Blend(ListsQuantifiers, ScoreQuantifier):
     """The weighted mean of several quantifiers' estimates, from the same scores.
 
     Parameters

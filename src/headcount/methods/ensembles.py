@@ -25,7 +25,7 @@ from headcount.methods.base import Quantifier, check_pool, check_quantifier_type
 from headcount.methods.distances import EDy
 from headcount.methods.histograms import DMy
 from headcount.methods.likelihood import SLD
-from headcount.methods.meta import MetaQuantifier
+from headcount.methods.meta import ListsQuantifiers, MetaQuantifier
 from headcount.methods.scored import ScoreQuantifier
 from headcount.methods.sharing import SharedPasses
 from headcount.protocols.artificial import round_counts
@@ -208,7 +208,7 @@ class Ensemble(MetaQuantifier):
 
 
 @dataclass(eq=False, repr=False)
-class MedianOf(MetaQuantifier):
+class MedianOf(ListsQuantifiers, MetaQuantifier):
     """Median of several methods' answers, class by class, normalised.
 
     Robust when no single method can be trusted: the errors of different methods rarely agree.

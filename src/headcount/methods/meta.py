@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+from sklearn.pipeline import _name_estimators
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -38,6 +39,25 @@ class MetaQuantifier(Quantifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = all(get_tags(q).input_tags.sparse for q in self.parts())
         return tags
+
+
+class ListsQuantifiers:
+    """Mixin of those with a list of quantifiers, whose settings are reached by their names.
+
+    Names are those of the classes in small letters, numbered where one occurs twice.
+    """
+
+    quantifiers: list[Any] | None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Settings; with `deep`, those of the listed quantifiers too, such as ``pacc__cv``."""
+        params: dict[str, Any] = super().get_params(deep=deep)  # type: ignore[misc]
+        listed = self.quantifiers if deep and isinstance(self.quantifiers, list) else []
+        for name, q in _name_estimators(listed):
+            params[name] = q
+            if hasattr(q, "get_params"):
+                params |= {f"{name}__{key}": value for key, value in q.get_params().items()}
+        return params
 
 
 class DelegatingQuantifier(MetaQuantifier):

@@ -63,7 +63,7 @@ class ArtificialProtocol(ABC):
         target = self.prevalences(len(known), seed, class_sizes / len(codes))
         counts = round_counts(target, self.size, uniforms(seed, "rounding", len(target), 1)[:, 0])
         _refuse_missing(known, class_sizes, counts)
-        return _fill(counts, codes, class_sizes, streams(seed, "items", len(counts)), known)
+        return fill_bags(counts, codes, class_sizes, streams(seed, "items", len(counts)), known)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,13 +216,14 @@ def round_counts(prevalences: Floats, size: int, offsets: Floats) -> Ints:
     return np.diff(np.floor(edges + offsets[:, None]), axis=1, prepend=0.0).astype(np.int64)
 
 
-def _fill(
+def fill_bags(
     counts: Ints,
     codes: Ints,
     class_sizes: Ints,
     states: NDArray[np.uint64],
     classes: NDArray[Any] | None,
 ) -> Bags:
+    """Bags with these numbers of items of each class, drawn by each bag's own stream."""
     from headcount.kernels.compiled.bags import draw_items
 
     n_bags, size = len(counts), int(counts[0].sum())

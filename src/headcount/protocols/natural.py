@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from headcount._core import validation as check
 from headcount.bags import Bags
 from headcount.kernels.random import as_seed, streams
-from headcount.protocols.artificial import _fill
+from headcount.protocols.artificial import fill_bags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class NaturalPrevalence:
         everything = np.zeros(len(array), dtype=np.int64)
         counts = np.full((self.n_bags, 1), self.size)
         states = streams(as_seed(self.random_state), "items", self.n_bags)
-        bags = _fill(counts, everything, np.array([len(array)]), states, None)
+        bags = fill_bags(counts, everything, np.array([len(array)]), states, None)
         return bags.with_truth(array, classes)
 
 

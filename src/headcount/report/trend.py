@@ -62,8 +62,9 @@ def _warnings(found: Count) -> str:
         f"{f' and {len(groups) - 12} more' if len(groups) > 12 else ''}</b>: {escape(text)}.</li>"
         for text, groups in found.messages().items()
     ]
-    # Hints about options are for the terminal.
-    items += [f"<li>{escape(text)}</li>" for text in found.notes if " --" not in text]
+    # What could be compared is for whoever types the command.
+    notes = [note for note in found.notes if note.kind != "truth is there"]
+    items += [f"<li>{escape(str(note))}</li>" for note in notes]
     return f"<h2>Before you rely on it</h2><ul>{''.join(items)}</ul>" if items else ""
 
 
@@ -125,8 +126,8 @@ def _meaning(found: Count, model: Model) -> str:
     if quality:
         checked = (
             f"<p>How good is it? On {quality['bags']} bags of labelled rows that it had not seen, "
-            f"with shares drawn at random, it was off by {100 * quality['error']:.1f} points on "
-            f"average, and counting by {100 * quality['counting']:.1f}; "
+            f"with shares {quality['shares']}, it was off by {100 * quality['error']:.1f} points "
+            f"on average, and counting by {100 * quality['counting']:.1f}; "
             f"{quality['coverage']:.0%} of the true shares were inside their intervals.</p>"
         )
     odds = round(1 / (1 - found.interval.level))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -37,10 +37,50 @@ from headcount.scores.crossfit import cross_fit
 from headcount.scores.scorer import Scorer
 from headcount.selection.trials import Trial, Trials
 
+Tried = tuple[tuple[str, float], ...]  # what was tried, and its error
+
 FACTORS = (0.1, 10.0, 0.01)  # by which the classifier's C is changed, in this order
 TIE = 0.02  # candidates within this of the best count as equal, and the first of them is taken
 GAIN = 0.03  # by which a blend must be better than the best candidate to be worth it
 LEFT = 0.5  # share of the budget after which no more classifiers are tried
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and how it compares.
+
+    Attributes
+    ----------
+    method : name of the chosen candidate
+    error : its mean error, by `measure`, on bags of held-out items
+    measure, n_bags, size, expect : of these bags
+    others : the next best candidates with their errors
+    classifiers : what was tried as classifier, the one that was taken first, with SLD's errors
+    """
+
+    method: str
+    error: float
+    measure: str
+    n_bags: int
+    size: int
+    expect: str
+    others: tuple[tuple[str, float], ...] = ()
+    classifiers: tuple[tuple[str, float], ...] = ()
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.method} was chosen: mean {self.measure} {self.error:.4g} on {self.n_bags} bags "
+            f"of {self.size} held-out items ({self.expect})."
+        )
+        if self.others:
+            text += " Next: " + ", ".join(f"{name} {e:.4g}" for name, e in self.others) + "."
+        if len(self.classifiers) == 1:
+            text += f" Classifier: {self.classifiers[0][0]}."
+        elif self.classifiers:
+            (first, error), *rest = self.classifiers
+            also = ", ".join(f"{name} {e:.4g}" for name, e in rest)
+            text += f" Classifier: {first} (SLD's error {error:.4g}; {also})."
+        return text
 
 
 @dataclass(eq=False, repr=False)
@@ -79,8 +119,8 @@ class AutoQuantifier(DelegatingQuantifier):
     best_quantifier_ : ScoreQuantifier
     results_ : Frame
         A row a candidate: what it is, its error on the bags, and the reason if it failed.
-    summary_ : str
-        What was chosen and how it compares, in words.
+    choice_ : Choice
+        What was chosen and how it compares; ``summary_`` says it in words.
 
     Examples
     --------
@@ -113,15 +153,20 @@ class AutoQuantifier(DelegatingQuantifier):
         """Choose, then learn from all of (X, y)."""
         began = time.monotonic()
         self.check_params()
-        done, words = self._best_pass(X, y, began)
-        return self._settle(done, words, began)
+        done, classifiers = self._best_pass(X, y, began)
+        return self._settle(done, classifiers, began)
 
     def fit_scores(self, scores: Any, y: Any, *, classes: Any = None) -> Self:
         """Choose the method for scores that come from elsewhere, as `ScoreQuantifier` does."""
         began = time.monotonic()
         self.check_params()
         scorer = Scorer.from_scores(scores, y, classes, decisions=True)
-        return self._settle(scorer, "", began)
+        return self._settle(scorer, (), began)
+
+    @property
+    def summary_(self) -> str:
+        """What was chosen and how it compares, in words."""
+        return str(self.choice_)
 
     def check_params(self) -> None:
         """Refuse impossible settings before any work."""
@@ -134,7 +179,7 @@ class AutoQuantifier(DelegatingQuantifier):
             if not isinstance(q, ScoreQuantifier):
                 raise InputError(f"candidate {name!r} does not work on scores: {q!r}.")
 
-    def _best_pass(self, X: Any, y: Any, began: float) -> tuple[Scorer, str]:
+    def _best_pass(self, X: Any, y: Any, began: float) -> tuple[Scorer, Tried]:
         """Held-out scores by the strength of the classifier that serves a simple method best."""
         array = check.labels(y)
         check.same_length(_num_samples(X), array)
@@ -149,11 +194,9 @@ class AutoQuantifier(DelegatingQuantifier):
             if len(settings) > 1:
                 error = self._trials(done).run("SLD", SLD(calibrator="bcts")).error
             passes.append((name, error, done))
-        name, error, done = min(passes, key=lambda p: p[1])
-        if len(passes) > 1:
-            others = ", ".join(f"{n} {e:.4g}" for n, e, _ in passes if n != name)
-            name += f" (SLD's error {error:.4g}; {others})"
-        return done, name
+        best = min(passes, key=lambda p: p[1])
+        ordered = [best, *[p for p in passes if p is not best]]
+        return best[2], tuple((name, float(error)) for name, error, _ in ordered)
 
     def _trials(self, done: Scorer) -> Trials:
         seed = as_seed(self.random_state)
@@ -191,7 +234,7 @@ class AutoQuantifier(DelegatingQuantifier):
         for factor in FACTORS:
             yield f"C = {value * factor:g}", clone(base).set_params(**{name: value * factor})
 
-    def _settle(self, done: Scorer, words: str, began: float) -> Self:
+    def _settle(self, done: Scorer, classifiers: Tried, began: float) -> Self:
         """Try the candidates on held-out scores, and let the best learn from all of them."""
         trials = self._trials(done)
         tried: list[Trial] = []
@@ -216,7 +259,8 @@ class AutoQuantifier(DelegatingQuantifier):
         self.results_ = Frame({**columns, "failure": [t.reason for t in tried]})
         self.members_ = [self._final(chosen.quantifier).fit_scorer(done)]
         self.classes_: NDArray[Any] = done.classes
-        self.summary_ = _in_words(chosen, tried, trials, words, self.expect)
+        found = _choice(chosen, tried, trials, self.expect)
+        self.choice_ = replace(found, classifiers=classifiers)
         return self
 
     def _final(self, chosen: ScoreQuantifier) -> ScoreQuantifier:
@@ -262,20 +306,15 @@ def _as_blend(parts: list[tuple[Trial, float]], error: float) -> Trial:
     return Trial(" + ".join(f"{w:.2f} {t.name}" for t, w in parts), blend, error)
 
 
-def _in_words(chosen: Trial, several: list[Trial], trials: Trials, words: str, expect: str) -> str:
-    """What was chosen, and how it compares."""
-    text = (
-        f"{chosen.name} was chosen: mean {trials.measure} {chosen.error:.4g} on "
-        f"{len(trials.truth)} bags of {trials.size} held-out items ({expect})."
+def _choice(chosen: Trial, tried: list[Trial], trials: Trials, expect: str) -> Choice:
+    others = [t for t in tried if t is not chosen and t.answers is not None]
+    ranked = sorted(others, key=lambda t: t.error)[:3]
+    return Choice(
+        chosen.name,
+        float(chosen.error),
+        str(trials.measure),
+        len(trials.truth),
+        trials.size,
+        expect,
+        tuple((t.name, float(t.error)) for t in ranked),
     )
-    others = [t for t in several if t is not chosen and t.answers is not None]
-    beaten = [
-        f"{t.name} {t.error:.4g}"
-        + (f" ({t.error / chosen.error - 1:+.0%})" if chosen.error > 1e-6 else "")
-        for t in sorted(others, key=lambda t: t.error)[:3]
-    ]
-    if beaten:
-        text += f" Next: {', '.join(beaten)}."
-    if words:
-        text += f" Classifier: {words}."
-    return text

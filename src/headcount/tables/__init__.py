@@ -9,5 +9,16 @@ from headcount.tables.change import changes, first_group
 from headcount.tables.count import Count, count
 from headcount.tables.learn import learn, quality
 from headcount.tables.model import Inputs, Model
+from headcount.tables.notes import Note
 
-__all__ = ["Count", "Inputs", "Model", "changes", "count", "first_group", "learn", "quality"]
+__all__ = [
+    "Count",
+    "Inputs",
+    "Model",
+    "Note",
+    "changes",
+    "count",
+    "first_group",
+    "learn",
+    "quality",
+]

@@ -24,6 +24,7 @@ from headcount.scores.scorer import View, mix_views
 from headcount.tables.channels import Channels
 from headcount.tables.learn import label_names
 from headcount.tables.model import Model
+from headcount.tables.notes import Note
 from headcount.tables.sketch import Sketch
 
 SCORED = 1 << 16  # rows that are scored at once
@@ -41,7 +42,7 @@ class Count:
     by: Grouping
     left_out: int
     truth: Floats | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def flags(self, g: int) -> list[str]:
         """Short names of what is wrong with group number `g`."""
@@ -174,14 +175,18 @@ def _estimated(
     grouping: Grouping,
     request: Request,
     with_truth: bool,
-    notes: list[str],
+    notes: list[Note],
 ) -> Count:
     order, every = grouping.order(), grouping.names()
     sizes = tally.sizes[order]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         interval, counted = seen.bound(order, sizes, request)
-    notes += [str(w.message) for w in caught if issubclass(w.category, HeadcountWarning)]
+    notes += [
+        Note("warning", subject=str(w.message))
+        for w in caught
+        if issubclass(w.category, HeadcountWarning)
+    ]
     diagnosis = replace(seen.diagnose(order, sizes), drift=looks.p_values(order, sizes))
     truth = tally.truth(order) if with_truth else None
     names = [every[g] for g in order]
@@ -308,30 +313,19 @@ def _notes(
     model: Model,
     found: Sequence[Source],
     encoding: str,
-) -> list[str]:
+) -> list[Note]:
+    column = grouping.column or ""
     notes = []
     if tally.left_out:
-        notes.append(f"{tally.left_out:,} rows without {model.inputs.kind} were left out.")
+        notes.append(Note("no item", tally.left_out, model.inputs.kind))
     if grouping.unreadable:
-        notes.append(
-            f"{grouping.unreadable:,} rows have no readable date in {grouping.column!r}; they are "
-            f"the group {UNREADABLE}."
-        )
+        notes.append(Note("no date", grouping.unreadable, column, (UNREADABLE,)))
     if MISSING in grouping.names():
-        notes.append(f"rows without {grouping.column!r} are the group {MISSING}.")
+        notes.append(Note("no group", subject=column, names=(MISSING,)))
     unknown = sorted(strange - {""})
     if unknown:
-        notes.append(
-            f"{truth!r} holds {', '.join(map(repr, unknown[:5]))}, which the model never saw: such "
-            "rows are counted among the known classes, and left out of the true shares."
-        )
-    if (
-        truth is None
-        and found[0].path is not None
-        and model.label in columns_of(found[0], encoding)
-    ):
-        notes.append(
-            f"the column {model.label!r} is there: --truth {model.label} compares the estimates "
-            "with it."
-        )
+        notes.append(Note("unknown truth", len(unknown), truth or "", tuple(unknown)))
+    first = found[0]
+    if truth is None and first.path is not None and model.label in columns_of(first, encoding):
+        notes.append(Note("truth is there", subject=model.label))
     return notes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,10 @@ from headcount.selection.auto import AutoQuantifier
 from headcount.selection.trials import FOLDS
 from headcount.tables.channels import Channels
 from headcount.tables.model import Inputs, Model
+from headcount.tables.notes import Note
 from headcount.text.names import make_vectorizer
 
-Say = Callable[[str], None]
+Say = Callable[[Note], None]
 
 
 def learn(
@@ -68,11 +70,16 @@ def learn(
     auto.check_params()
     if method == "auto" and calibrator is not None:
         raise InputError("the calibrator is chosen with the method: name a method to set it.")
+    if method not in ("auto", "BayesQuantifier") and (expect, measure) != ("learn", "ae"):
+        raise InputError(
+            f"{method} takes no account of what is expected or measured: leave expect and measure "
+            "out, or use auto or BayesQuantifier."
+        )
     items, labels = _labelled(found, inputs, label, encoding, say, progress)
     names, counts = np.unique(labels, return_counts=True)
     if method == "auto" and counts.min() < 2 * FOLDS:
         rare = str(names[counts.argmin()])
-        say(f"{rare!r} has fewer than {2 * FOLDS} rows, too few to compare methods: SLD is used.")
+        say(Note("too few to compare", 2 * FOLDS, rare))
         method = "SLD"
     maker: Any = auto if method == "auto" else _made(method, calibrator, measure, expect)
     if inputs.kind == "scores":
@@ -93,7 +100,8 @@ def learn(
         )
     summary = {
         "rows": len(labels),
-        "method": maker.summary_ if method == "auto" else method,
+        "method": maker.choice_.method if method == "auto" else method,
+        "choice": asdict(maker.choice_) if method == "auto" else None,
         "shares": {str(c): round(n / len(labels), 6) for c, n in zip(names, counts, strict=True)},
     }
     model = Model(quantifier, inputs, label, summary)
@@ -172,9 +180,9 @@ def _labelled(
         parts.append(items[full])
         labels.append(cells[full])
     if empty:
-        say(f"{empty:,} rows without {inputs.kind} were left out.")
+        say(Note("no item", empty, inputs.kind))
     if unlabelled:
-        say(f"{unlabelled:,} rows without a label were left out.")
+        say(Note("no label", unlabelled))
     if not labels or not sum(map(len, labels)):
         raise InputError("there are no labelled rows to learn from.")
     together = np.concatenate(labels)
@@ -226,7 +234,7 @@ def _aligned(inputs: Inputs, classes: NDArray[Any], say: Say) -> tuple[Inputs, l
                 f"{columns[0]!r} looks like the score of {names[0]!r}, and a single column must be "
                 f"that of {names[1]!r}: give both columns, or turn it round (1 - p)."
             )
-        say(f"{columns[0]!r} is taken as the score of {names[1]!r}.")
+        say(Note("score of", subject=columns[0], names=(names[1],)))
         return inputs, [0, 1]
     if len(columns) != len(classes):
         raise InputError(
@@ -242,8 +250,8 @@ def _aligned(inputs: Inputs, classes: NDArray[Any], say: Say) -> tuple[Inputs, l
         )
     else:
         order = list(range(len(columns)))
-        pairs = ", ".join(f"{c} = {n}" for c, n in zip(columns, names, strict=True))
-        say(f"the names do not tell which score is of which class; taken in order: {pairs}.")
+        pairs = tuple(f"{c} = {n}" for c, n in zip(columns, names, strict=True))
+        say(Note("scores in order", names=pairs))
     return Inputs("scores", tuple(columns[j] for j in order)), order
 
 

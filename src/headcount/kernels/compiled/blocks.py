@@ -16,7 +16,7 @@ B = 64  # items are kept in blocks of B, class by class, so that inner loops run
 
 
 @njit(cache=True, nogil=True)
-def _gather(likelihood: Floats, indices: Ints, first: int, last: int, rows: Floats) -> None:
+def gather(likelihood: Floats, indices: Ints, first: int, last: int, rows: Floats) -> None:
     """rows[j // B, k, j % B] = likelihood of the bag's j-th item under class k."""
     n_classes = likelihood.shape[1]
     for j in range(first, last):
@@ -27,7 +27,7 @@ def _gather(likelihood: Floats, indices: Ints, first: int, last: int, rows: Floa
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
-def _block_density(rows: Floats, block: int, p: Floats, density: Floats) -> None:
+def block_density(rows: Floats, block: int, p: Floats, density: Floats) -> None:
     """density[j] = sum_k p_k rows[block, k, j], two classes at a time."""
     n_classes = len(p)
     density[:] = 0.0
@@ -45,13 +45,13 @@ def _block_density(rows: Floats, block: int, p: Floats, density: Floats) -> None
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
-def _ratio_sums(rows: Floats, p: Floats, m: int, inverse: Floats, out: Floats) -> None:
+def ratio_sums(rows: Floats, p: Floats, m: int, inverse: Floats, out: Floats) -> None:
     """out[k] = sum_j rows[k, j] / density[j], and inverse[j] = 1 / density[j]; one pass."""
     out[:] = 0.0
     n_classes = len(p)
     for block in range((m + B - 1) // B):
         d = inverse[block]
-        _block_density(rows, block, p, d)
+        block_density(rows, block, p, d)
         for j in range(B):
             d[j] = 1.0 / d[j]
         for j in range(m - block * B, B):  # what pads the last block
@@ -65,7 +65,7 @@ def _ratio_sums(rows: Floats, p: Floats, m: int, inverse: Floats, out: Floats) -
 
 
 @njit(cache=True, nogil=True)
-def _workspace(indptr: Ints, n_classes: int, start: int, stop: int) -> tuple[Floats, Floats]:
+def workspace(indptr: Ints, n_classes: int, start: int, stop: int) -> tuple[Floats, Floats]:
     """Room for the largest bag: its likelihoods, padded with ones, and a number an item."""
     widest = 1
     for s in range(start, stop):

@@ -7,7 +7,7 @@ from numba import njit
 
 from headcount._core.types import Bools, Floats, Ints
 from headcount.kernels.compiled.bags import fetch
-from headcount.kernels.compiled.blocks import _gather, _ratio_sums, _workspace
+from headcount.kernels.compiled.blocks import gather, ratio_sums, workspace
 
 
 @njit(cache=True, nogil=True)
@@ -45,17 +45,17 @@ def em(
     of the next step is smoothed by `hat`, and the estimate that is returned is not.
     """
     n_classes = likelihood.shape[1]
-    rows, inverse = _workspace(indptr, n_classes, start, stop)
+    rows, inverse = workspace(indptr, n_classes, start, stop)
     new = np.empty(n_classes)
     added = extra.sum()
     for s in range(start, stop):
         m = indptr[s + 1] - indptr[s]
-        _gather(likelihood, indices, indptr[s], indptr[s + 1], rows)
+        gather(likelihood, indices, indptr[s], indptr[s + 1], rows)
         p = start_at.copy()
         done = False
         for step in range(max_iter):
             prior = _smoothed(p, hat, strength) if strength > 0.0 else p
-            _ratio_sums(rows, prior, m, inverse, new)
+            ratio_sums(rows, prior, m, inverse, new)
             change = 0.0
             for k in range(n_classes):
                 new[k] = (prior[k] * new[k] + extra[k]) / (m + added)

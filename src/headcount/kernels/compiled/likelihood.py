@@ -7,7 +7,7 @@ from numba import njit
 
 from headcount._core.types import Bools, Floats, Ints
 from headcount.kernels.compiled.bags import fetch
-from headcount.kernels.compiled.blocks import B, _block_density, _gather, _ratio_sums, _workspace
+from headcount.kernels.compiled.blocks import B, block_density, gather, ratio_sums, workspace
 from headcount.kernels.compiled.quadratic import nonnegative_quadratic
 
 # Fast sums, but infinities stay infinities: the line search meets them.
@@ -134,7 +134,7 @@ def maximise(
     unknowns. The slopes at the end certify the optimum.
     """
     n_classes = likelihood.shape[1]
-    rows, inverse = _workspace(indptr, n_classes, start, stop)
+    rows, inverse = workspace(indptr, n_classes, start, stop)
     scratch, work = np.empty_like(inverse), np.empty((n_classes, B))
     slope, target = np.empty(n_classes), np.empty(n_classes)
     hessian = np.empty((n_classes, n_classes))
@@ -143,11 +143,11 @@ def maximise(
     for s in range(start, stop):
         m = indptr[s + 1] - indptr[s]
         weight = m + added
-        _gather(likelihood, indices, indptr[s], indptr[s + 1], rows)
+        gather(likelihood, indices, indptr[s], indptr[s + 1], rows)
         p = start_at.copy()
         done = False
         for step in range(max_iter):
-            _ratio_sums(rows, p, m, inverse, slope)
+            ratio_sums(rows, p, m, inverse, slope)
             for k in range(n_classes):
                 slope[k] /= weight
                 if extra[k] > 0.0:
@@ -213,7 +213,7 @@ def _line_search(
                 point[k] = 0.0
         usable = True
         for block in range((m + B - 1) // B):
-            _block_density(rows, block, point, scratch[block])
+            block_density(rows, block, point, scratch[block])
             for j in range(min(B, m - block * B)):
                 usable &= scratch[block, j] > 0.0
                 scratch[block, j] = 1.0 / scratch[block, j]

@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from headcount._core.types import Bools, Floats, Ints
-from headcount.kernels.compiled.simplex import _complementary_row
+from headcount.kernels.compiled.simplex import complementary_row
 
 HELLINGER, TOPSOE, PROBSYMM, SQUARED, ABSOLUTE, LIKELIHOOD = 0, 1, 2, 3, 4, 5
 TINY = 1e-12
@@ -87,7 +87,7 @@ def _quadratic_row(gram: Floats, linear: Floats, out: Floats) -> bool:
     whole = ones.sum()
     spread = inverse - np.outer(ones, ones) / whole
     centre = spread @ (linear + scale) + ones / whole
-    return _complementary_row(centre, spread, out)
+    return complementary_row(centre, spread, out)
 
 
 @njit(cache=True, nogil=True)

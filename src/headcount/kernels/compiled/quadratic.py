@@ -9,7 +9,7 @@ from headcount._core.types import Floats, Ints
 
 
 @njit(cache=True, nogil=True)
-def _solve_free(
+def solve_free(
     hessian: Floats, target: Floats, free: Ints, n_free: int, factor: Floats, x: Floats
 ) -> None:
     """Solve hessian[free, free] x = target[free] by Cholesky with a floor on the pivots."""
@@ -54,7 +54,7 @@ def nonnegative_quadratic(hessian: Floats, target: Floats, y: Floats, max_iter: 
                 free[n_free] = k
                 n_free += 1
         if n_free > 0:
-            _solve_free(hessian, target, free, n_free, factor, x)
+            solve_free(hessian, target, free, n_free, factor, x)
         step, blocking = 1.0, -1
         for a in range(n_free):
             k = free[a]

@@ -6,11 +6,11 @@ import numpy as np
 from numba import njit
 
 from headcount._core.types import Bools, Floats
-from headcount.kernels.compiled.quadratic import _solve_free, nonnegative_quadratic
+from headcount.kernels.compiled.quadratic import nonnegative_quadratic, solve_free
 
 
 @njit(cache=True, nogil=True)
-def _complementary_row(centre: Floats, spread: Floats, out: Floats) -> bool:
+def complementary_row(centre: Floats, spread: Floats, out: Floats) -> bool:
     """Find p = centre + spread mu with p, mu >= 0 and p mu = 0; False if it is not found.
 
     `centre` is the minimum under the sum constraint alone and `spread` the inverse of G on the
@@ -32,7 +32,7 @@ def _complementary_row(centre: Floats, spread: Floats, out: Floats) -> bool:
         if n_active == n:
             break
         if n_active > 0:
-            _solve_free(spread, negated, which, n_active, factor, mu)
+            solve_free(spread, negated, which, n_active, factor, mu)
         dual[:] = 0.0
         p[:] = centre
         for a in range(n_active):
@@ -69,7 +69,7 @@ def _complementary_row(centre: Floats, spread: Floats, out: Floats) -> bool:
 def complementary(centre: Floats, spread: Floats, out: Floats, solved: Bools) -> None:
     """Solve every row of `centre` with one `spread` for all or one a row."""
     for s in range(len(centre)):
-        solved[s] = _complementary_row(centre[s], spread[s % len(spread)], out[s])
+        solved[s] = complementary_row(centre[s], spread[s % len(spread)], out[s])
 
 
 @njit(cache=True, nogil=True)

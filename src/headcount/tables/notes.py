@@ -1,0 +1,53 @@
+"""What there is to say about a table: small objects, worded for each reader at the edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that was noticed.
+
+    Attributes
+    ----------
+    kind : one of `KINDS`
+    count : how many rows
+    subject : column, class or kind of input that it is about
+    names : values, groups or columns that it is about
+    """
+
+    kind: str
+    count: int = 0
+    subject: str = ""
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        words = {
+            "count": f"{self.count:,}",
+            "subject": self.subject,
+            "names": ", ".join(map(repr, self.names[:5])),
+        }
+        return KINDS[self.kind].format(**words)
+
+
+# What the library itself says; commands add what to do about it in their own words.
+KINDS = {
+    "no item": "{count} rows without {subject} were left out.",
+    "no label": "{count} rows without a label were left out.",
+    "no date": "{count} rows have no readable date in '{subject}'; they are a group of their own.",
+    "no group": "rows without '{subject}' are a group of their own.",
+    "unknown truth": (
+        "'{subject}' holds {names}, which the model never saw: such rows are counted among the "
+        "known classes, and left out of the true shares."
+    ),
+    "truth is there": "the column '{subject}' is there: the estimates can be compared with it.",
+    "too few to compare": (
+        "'{subject}' has fewer than {count} rows, too few to compare methods: SLD is used."
+    ),
+    "score of": "'{subject}' is taken as the score of {names}.",
+    "scores in order": (
+        "the names do not tell which score is of which class; taken in order: {names}."
+    ),
+    "warning": "{subject}",
+}
