@@ -22,8 +22,6 @@ from sklearn.pipeline import make_pipeline
 import harness  # first: it sets one thread for everybody
 from headcount import SLD, Bags, UniformPrevalence
 from headcount.inference.diagnostics import DRIFT_LEVEL, LEVEL, FitTest
-from headcount.inference.intervals import Request
-from headcount.tables import Inputs, Model
 from headcount.tables.channels import Channels
 from headcount.text import TfIdf
 from interval_coverage import TRAINING, items
@@ -92,24 +90,20 @@ def real(name: str, table, label: str, is_train: np.ndarray, groups) -> list[str
     # The vocabulary is part of the classifier: held-out texts must not have shaped it.
     pipeline = make_pipeline(TfIdf(), LogisticRegression(max_iter=1000))
     quantifier = SLD(pipeline, calibrator="bcts")
-    done = quantifier._run_pass(texts[learnt], y[learnt], True, keep_folds=True)
-    quantifier._fit_pass(done)
-    model = Model(quantifier, Inputs("text", ("text",)), label)  # as `headcount estimate` does
-    look = Channels("text").fit(texts[learnt], np.searchsorted(done.classes, y[learnt]))
+    quantifier.fit(texts[learnt], y[learnt])
+    classes = quantifier.classes_
+    look = Channels("text").fit(texts[learnt], np.searchsorted(classes, y[learnt]))
     own = UniformPrevalence(n_bags=300, size=200, random_state=0).draw(y[same])
-    rows = [row(name, "only shares", [counted(model, look, texts[same], own)])]
-    later = np.flatnonzero(~is_train & np.isin(y, done.classes))
-    bags = Bags.from_groups(groups[later]).with_truth(y[later], classes=done.classes)
-    parts = counted(model, look, texts[later], bags)
+    rows = [row(name, "only shares", [counted(quantifier, look, texts[same], own)])]
+    later = np.flatnonzero(~is_train & np.isin(y, classes))
+    bags = Bags.from_groups(groups[later]).with_truth(y[later], classes=classes)
+    parts = counted(quantifier, look, texts[later], bags)
     return [*rows, row(name, f"{len(bags)} natural bags", [parts])]
 
 
-def counted(model: Model, look: Channels, texts: np.ndarray, bags: Bags) -> np.ndarray:
+def counted(q: SLD, look: Channels, texts: np.ndarray, bags: Bags) -> np.ndarray:
     """Judge bags of texts."""
-    q = model.quantifier
-    raw = model.scores(texts)
-    found = q._intervals(q._estimate(raw, bags), bags.sizes, Request())
-    fit = q._fit_test().run(q._calibrated(raw), bags).fit
+    found, fit = q.predict_interval(texts, bags), q.diagnose(texts, bags).fit
     return judged(alarmed(fit, look, texts, bags), found, bags)
 
 

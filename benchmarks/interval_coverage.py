@@ -16,8 +16,7 @@ from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 
 import harness  # first: it sets one thread for everybody
-from headcount import ACC, CC, PACC, PCC, SLD, Bags, EDy, HDy, KDEyML
-from headcount.inference.intervals import Request
+from headcount import ACC, CC, PACC, PCC, SLD, EDy, HDy, KDEyML
 from headcount.methods.sharing import SharedPasses
 
 METHODS = {
@@ -56,8 +55,7 @@ def trial(k: int, n: int, size: int, seed: int, quapy: bool) -> dict[str, tuple]
     out = {}
     for name, q in quantifiers.items():
         fitted = shared.fit(q)
-        estimate = shared.predict_bags(fitted, pool, Bags.single(size))
-        found = fitted._intervals(estimate, np.array([size]), Request(random_state=seed)).first()
+        found = fitted.predict_interval(pool, random_state=seed)
         out[name] = judged(found.low, found.high, truth)
     if quapy:
         out["QuaPy PACC, its bootstrap"] = judged(*theirs(X, y, pool), truth)

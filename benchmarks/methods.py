@@ -43,7 +43,7 @@ def contestants(task, train, y, pool):
             ("DyS, median, Topsoe", ours(hc.DyS()), mlq("DyS")),
             ("SORD", ours(hc.SORD()), mlq("SORD")),
             ("SMM", ours(hc.SMM()), quapy("SMM"), mlq("SMM")),
-            ("X", ours(hc.X()), quapy("X")),
+            ("X", ours(hc.methods.X()), quapy("X")),
             ("MAX", ours(hc.MAX()), quapy("MAX")),
             ("T50", ours(hc.T50()), quapy("T50")),
             ("MS", ours(hc.MS()), quapy("MS")),

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 import workloads
 from headcount import Bags, DirichletPrevalence, NaturalPrevalence, UniformPrevalence
 from headcount.scores import cross_fit
-from headcount.scores.crossfit import score
+from headcount.scores.scorer import mix_views
 from headcount.text import TfIdf
 
 HOME = Path(os.environ.get("HEADCOUNT_SHARED_DATA", "../shared/data"))
@@ -86,13 +86,9 @@ def _scored(name: str, split: int) -> dict[str, np.ndarray]:
     kept = classes[counts >= FEWEST]
     learnt, other = learnt[np.isin(y[learnt], kept)], other[np.isin(y[other], kept)]
     model = make_pipeline(front, LogisticRegression(max_iter=1000))
-    done = cross_fit(model, X[learnt], y[learnt], keep_folds=True, n_jobs=2, random_state=0)
-    same = np.empty((len(other), len(kept)))
-    for turn, classifier in enumerate(done.folds):
-        part = slice(turn, None, len(done.folds))
-        same[part] = score(classifier, X[other[part]], done.classes, done.kind)
-    out = {"train": done.scores, "y": done.codes, "same": same}
-    out["refitted"] = score(done.classifier, X[other], done.classes, done.kind)
+    done = cross_fit(model, X[learnt], y[learnt], whole=True, n_jobs=2, random_state=0)
+    out = {"train": done.scores, "y": done.codes, "same": mix_views(done.views(X[other]))}
+    out["refitted"] = done.views(X[other], whole=True)[0]
     out["y_pool"] = np.searchsorted(kept, y[other])
     if groups is not None:
         out["groups"] = groups[other].astype(str)

@@ -14,12 +14,12 @@ from headcount.inference.posteriors import (
     EXACT,
     _gibbs,
     _normal,
+    component_shares,
     concentrations,
     decide,
     modes,
     prior_around,
     sample,
-    told,
 )
 from headcount.methods.files import load, save
 
@@ -117,7 +117,7 @@ def test_components_of_the_prior_are_told_alike_by_sums_and_by_sampling():
     _, exact = sample(likelihood, bag, prior, 100, seeds, starts)
     _, sampled = _gibbs(likelihood, bag, prior, seeds, starts, 50_000, 30, None)
     np.testing.assert_allclose(exact, sampled, atol=0.02)
-    sure = told(np.array([[0.7, 0.3], [0.1, 0.9]]), np.array([1000, 1000]), prior)
+    sure = component_shares(np.array([[0.7, 0.3], [0.1, 0.9]]), np.array([1000, 1000]), prior)
     assert sure[0, -2:].sum() > 0.5 > 1e-6 > sure[1, -2:].sum()
 
 

@@ -50,13 +50,13 @@ from headcount import (
     Measure,
     NaturalPrevalence,
     OneVsAll,
-    X,
     evaluate,
     evaluate_many,
     leaderboard,
     measure,
 )
 from headcount.exceptions import UnreliableWarning
+from headcount.methods import X
 from headcount.methods.objectives import ClassVectors, Divergence
 from headcount.methods.solvers import Exact, SmoothedEM, StableEM
 from headcount.testing.quantifiers import make_items

@@ -19,7 +19,7 @@ from headcount.cli.app import app
 from headcount.data.groups import Grouping
 from headcount.data.stream import batches, sources
 from headcount.exceptions import HeadcountError
-from headcount.scores.columns import ColumnEncoder
+from headcount.scores.columns import column_encoder
 from headcount.tables import Inputs, Model, changes, count, learn
 from headcount.tables.sketch import KEPT, Sketch
 
@@ -382,8 +382,8 @@ def test_features_of_numbers_and_categories(tmp_path):
 
 def test_column_encoder_by_hand():
     X = np.array([[1, "a"], [2, "b"], [3, None]], dtype=object)
-    encoder = ColumnEncoder().fit(X)
-    new = encoder.transform(np.array([["", "c"], [3, "b"]], dtype=object)).toarray()
+    encoder = column_encoder([True, False]).fit(X)
+    new = np.asarray(encoder.transform(np.array([["", "c"], [3, "b"]], dtype=object)))
     assert new.tolist() == [[0, 0, 0, 0], [pytest.approx(np.sqrt(1.5)), 0, 0, 1]]
     with pytest.raises(InputError, match="held numbers when the model was fitted"):
         encoder.transform(np.array([["x", "a"]], dtype=object))

@@ -98,8 +98,15 @@ class Bags:
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], sizes)
         indices = self.indices[np.repeat(self.indptr[rows], sizes) + within]
+        if not len(rows):
+            raise InputError("no bags: at least one is needed.")
+        # Bags of sound bags are sound: nothing is checked again.
+        chosen = Bags.unchecked(indptr, indices, self.n_items)
         truth = None if self.prevalence is None else self.prevalence[rows]
-        return replace(self, indptr=indptr, indices=indices, ids=self.ids[rows], prevalence=truth)
+        known = {"ids": self.ids[rows], "prevalence": truth, "classes": self.classes}
+        for name, value in known.items():
+            object.__setattr__(chosen, name, value)
+        return chosen
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Items of each bag in turn."""

@@ -104,7 +104,8 @@ def sample(
     ):
         if len(rows):
             states = starts[rows]
-            part = likelihood, bags[rows], prior, seeds[rows], states
+            some = bags if len(rows) == len(bags) else bags[rows]
+            part = likelihood, some, prior, seeds[rows], states
             draws[rows], mix[rows] = kernel(*part, n_draws, burn, n_jobs)
             starts[rows] = states
     for s in np.flatnonzero(large):

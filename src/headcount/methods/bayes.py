@@ -42,7 +42,7 @@ from headcount.scores.calibration import (
     resampled,
     resampled_rows,
 )
-from headcount.scores.scorer import Held, View
+from headcount.scores.scorer import Held, View, in_own_order
 
 LIKELIHOODS = ["posteriors", "histograms", "kernels"]
 NEXT_BURN = 5  # sweeps that are not used when a chain goes on in another world
@@ -255,6 +255,8 @@ class BayesQuantifier(ScoreQuantifier):
         worlds = self.worlds_ * -(-len(views) // len(self.worlds_))
         each = -(-self.n_draws // len(worlds))
         n_bags, k = len(views[0][1]), len(self.classes_)
+        if k > 2:  # chains go through the items
+            views = [in_own_order(*view) for view in views]
         step = max(1, NUMBERS_AT_ONCE // (each * len(worlds) * k))
         for at in range(0, n_bags, step):
             part = slice(at, at + step)

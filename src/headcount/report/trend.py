@@ -133,7 +133,7 @@ def _meaning(found: Count, model: Model) -> str:
     odds = round(1 / (1 - found.interval.level))
     corrected = (
         "The shares on this page are corrected for that."
-        if model.quantifier._holds_under_shift
+        if model.quantifier.method_tags().corrects
         else "The shares on this page are such counts: use another method to have them corrected."
     )
     return (

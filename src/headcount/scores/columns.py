@@ -7,87 +7,93 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from headcount._core.types import Floats
 from headcount.data.tables import as_names
 from headcount.exceptions import InputError
 
-MOST = 100  # categories of a column that get a feature of their own
+MOST_CATEGORIES = 100  # of a column that get a feature of their own; the rest share one
+FARTHEST = 1e6  # standard deviations
 
 
-class ColumnEncoder(TransformerMixin, BaseEstimator):
+def column_encoder(numeric: Sequence[bool]) -> ColumnTransformer:
     """Standardise numbers, and give each category a feature; missing cells are the usual ones.
 
-    A column whose cells are all numbers (or missing) holds numbers, any other categories.
     Categories that were never seen have no feature, and a missing number is the median.
 
     Parameters
     ----------
-    numeric : which columns hold numbers, optional
-        Told from the cells by default. A part of the rows may look otherwise than the whole, so
-        that it has to be given where parts are fitted.
+    numeric : for each column, whether it holds numbers (see `is_numeric`)
 
     Examples
     --------
     >>> rows = np.array([[1.0, "a"], [3.0, "b"], [None, "a"]], dtype=object)
-    >>> ColumnEncoder().fit_transform(rows).toarray().round(2).tolist()
+    >>> column_encoder([True, False]).fit_transform(rows).round(2).tolist()
     [[-1.22, 1.0, 0.0], [1.22, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
+    flags = np.asarray(numeric, dtype=bool)
+    numbers = make_pipeline(
+        NumberCells(), SimpleImputer(strategy="median"), StandardScaler(), Bounded()
+    )
+    categories = make_pipeline(
+        NameCells(),
+        OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES),
+    )
+    parts = [
+        ("numbers", numbers, np.flatnonzero(flags).tolist()),
+        ("categories", categories, np.flatnonzero(~flags).tolist()),
+    ]
+    return ColumnTransformer([part for part in parts if part[2]])
 
-    def __init__(self, numeric: Sequence[bool] | None = None):
-        self.numeric = numeric
+
+class CellTransformer(TransformerMixin, BaseEstimator):
+    """Base of the transformers that look at cells one by one and learn nothing."""
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - part of the contract
-        """Look at the columns of an array of cells."""
-        self.columns_: list[dict[str, Any]] = []
-        told = self.numeric
-        for j, column in enumerate(np.asarray(X, dtype=object).T):
-            numbers = _numbers(column) if told is None or told[j] else None
-            if numbers is not None and not np.isnan(numbers).all():
-                middle = float(np.nanmedian(numbers))
-                filled = np.where(np.isnan(numbers), middle, numbers)
-                spread = float(filled.std()) or 1.0
-                self.columns_.append(
-                    {"middle": middle, "mean": float(filled.mean()), "spread": spread}
-                )
-                continue
-            names, counts = np.unique(_names(column), return_counts=True)
-            often = names[np.argsort(-counts, kind="stable")[:MOST]]
-            self.columns_.append({"names": sorted(often.tolist())})
+        """Nothing to learn."""
+        self.n_features_in_ = np.shape(X)[1]
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Sparse matrix of features."""
-        check_is_fitted(self, "columns_")
-        cells = np.asarray(X, dtype=object)
-        if cells.ndim != 2 or cells.shape[1] != len(self.columns_):
-            raise InputError(f"{len(self.columns_)} columns are expected, got {cells.shape}.")
-        blocks = []
-        for number, (column, known) in enumerate(zip(cells.T, self.columns_, strict=True)):
-            if "names" in known:
-                codes = np.searchsorted(known["names"], names := _names(column))
-                codes = np.minimum(codes, len(known["names"]) - 1)
-                rows = np.flatnonzero(np.asarray(known["names"])[codes] == names)
-                ones = np.ones(len(rows))
-                shape = (len(cells), len(known["names"]))
-                blocks.append(sparse.csr_matrix((ones, (rows, codes[rows])), shape=shape))
-                continue
-            numbers = _numbers(column)
+
+class NumberCells(CellTransformer):
+    """Cells as numbers, missing ones as NaN."""
+
+    def transform(self, X: Any) -> Floats:
+        """Numbers of all cells; something else is refused."""
+        columns = []
+        for j, column in enumerate(np.asarray(X, dtype=object).T):
+            numbers = cell_numbers(column)
             if numbers is None:
                 raise InputError(
-                    f"column {number + 1} of the features held numbers when the model was fitted, "
-                    "and now holds other things."
+                    f"number column {j + 1} of the features held numbers when the model was "
+                    "fitted, and now holds other things."
                 )
-            filled = np.where(np.isnan(numbers), known["middle"], numbers)
-            scaled = (filled - known["mean"]) / known["spread"]
-            blocks.append(sparse.csr_matrix(np.clip(scaled, -1e6, 1e6)[:, None]))
-        return sparse.hstack(blocks, format="csr")
+            columns.append(numbers)
+        return np.column_stack(columns)
 
 
-def _numbers(column: NDArray[Any]) -> Floats | None:
+class NameCells(CellTransformer):
+    """Cells as texts that do not depend on how they are stored: 1, not 1.0; true, not True."""
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Texts of all cells."""
+        return np.column_stack([_names(column) for column in np.asarray(X, dtype=object).T])
+
+
+class Bounded(CellTransformer):
+    """Numbers that are not absurdly far from the usual ones."""
+
+    def transform(self, X: Any) -> Floats:
+        """Numbers cut off on either side."""
+        return np.clip(np.asarray(X, dtype=np.float64), -FARTHEST, FARTHEST)
+
+
+def cell_numbers(column: NDArray[Any]) -> Floats | None:
     """Cells as numbers, missing ones as NaN; None if any is something else."""
     try:
         cells = [np.nan if v is None or v == "" else v for v in column]
@@ -102,12 +108,11 @@ def _numbers(column: NDArray[Any]) -> Floats | None:
 
 def is_numeric(column: NDArray[Any]) -> bool:
     """Whether all cells are numbers or missing, and some are there."""
-    numbers = _numbers(column)
+    numbers = cell_numbers(column)
     return numbers is not None and not bool(np.isnan(numbers).all())
 
 
 def _names(column: NDArray[Any]) -> NDArray[Any]:
-    """Cells as texts that do not depend on how they are stored: 1, not 1.0; true, not True."""
     names = as_names(column)
     lower = np.char.lower(names)
-    return np.where(np.isin(lower, ["true", "false"]), lower, names)
+    return np.where(np.isin(lower, ["true", "false"]), lower, names).astype(object)

@@ -199,11 +199,31 @@ def mix_views(views: Sequence[Floats]) -> Floats:
     """
     if len(views) == 1:
         return views[0]
-    bits = sum(np.ascontiguousarray(view).view(np.uint64).sum(axis=1) for view in views)
-    with np.errstate(over="ignore"):
-        digits = np.asarray(bits, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    turn = (digits >> np.uint64(33)) % np.uint64(len(views))
+    turn = (digest_items(views) >> np.uint64(33)) % np.uint64(len(views))
     return np.asarray(np.stack(views)[turn.astype(np.int64), np.arange(len(turn))])
+
+
+def digest_items(views: Sequence[Floats]) -> NDArray[np.uint64]:
+    """A number for every item that depends on the digits of its scores alone."""
+    digests = np.zeros(len(views[0]), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for view in views:
+            for column in np.ascontiguousarray(view.T).view(np.uint64):
+                digests = (digests ^ column) * np.uint64(0x9E3779B97F4A7C15)
+                digests ^= digests >> np.uint64(29)
+    return digests
+
+
+def in_own_order(scores: Floats, bags: Bags) -> View:
+    """Same items and bags, in an order that depends on the scores alone.
+
+    A sampler that goes through the items of a bag then gives the same draws however the rows of
+    the pool were ordered.
+    """
+    order = np.argsort(digest_items([scores]), kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return scores[order], Bags(bags.indptr, place[bags.indices], bags.n_items)
 
 
 def _in_order(scores: Any, names: list[str] | None, classes: NDArray[Any]) -> Any:

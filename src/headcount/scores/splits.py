@@ -43,7 +43,7 @@ def make_splits(
         found = _share(codes, classes, float(cv), groups, random_state)
     elif isinstance(cv, (int, float, np.integer, np.floating)) and not isinstance(cv, bool):
         found = _folds(codes, classes, cv, groups, random_state)
-    elif hasattr(cv, "split"):
+    elif hasattr(cv, "split") and not isinstance(cv, (str, bytes)):
         try:
             found = list(cv.split(X, codes, groups))
         except ValueError as error:
@@ -69,7 +69,8 @@ def too_few(codes: Ints, cv: Any) -> bool:
     least = int(np.bincount(codes).min())
     if is_share(cv):
         return bool(min(least * cv, least * (1 - cv)) < 1)
-    return isinstance(cv, (int, np.integer)) and bool(least < cv)
+    whole = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
+    return whole and bool(least < cv)
 
 
 def _share(codes: Ints, classes: NDArray[Any], cv: float, groups: Any, state: Any) -> list[Split]:

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from headcount.methods import CC, SLD, ContinuousSweep, EDy, HDy, Quantifier
+from headcount.methods.solvers import SmoothedEM
 
 __all__ = [
     "dortmund_ai",
@@ -52,11 +53,11 @@ def dortmund_ai(
 
     Examples
     --------
-    >>> dortmund_ai().smoothing
+    >>> dortmund_ai().solver.strength
     0.001
     """
     classifier = LogisticRegression(C=C, class_weight=class_weight, max_iter=1000)
-    return SLD(classifier, smoothing=smoothing, smoothing_order=smoothing_order, **options)
+    return SLD(classifier, solver=SmoothedEM(strength=smoothing, order=smoothing_order), **options)
 
 
 def uni_leiden(C: float = 1.0, **options: Any) -> Quantifier:

@@ -6,14 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from headcount._core.types import Floats, Ints
-from headcount.scores.columns import ColumnEncoder
+from headcount.scores.columns import column_encoder, is_numeric
 
 WORDS = 16  # buckets that the words of a text are put into
 CELLS = 4  # of each channel
+FEATURES = 64  # of a table that are looked at
 ROWS = 20_000  # labelled items that are kept
 
 Cells = NDArray[np.uint16]
@@ -39,7 +41,7 @@ class Channels(BaseEstimator):
             some = np.random.default_rng(0).choice(len(codes), ROWS, replace=False)
             X, codes = X[some], codes[some]
         if self.kind == "features":
-            self.encoder_ = ColumnEncoder().fit(X)
+            self.encoder_ = column_encoder([is_numeric(column) for column in X.T]).fit(X)
         values = self._values(X)
         shares = np.arange(1, CELLS) / CELLS
         self.edges_ = [np.unique(np.quantile(column, shares)) for column in values.T]
@@ -65,6 +67,7 @@ class Channels(BaseEstimator):
 
     def _values(self, X: Any) -> Floats:
         if self.kind == "features":
-            return np.asarray(self.encoder_.transform(X)[:, :64].toarray())
+            found = self.encoder_.transform(X)[:, :FEATURES]
+            return np.asarray(found.toarray() if sparse.issparse(found) else found)
         buckets = HashingVectorizer(n_features=WORDS, alternate_sign=False, norm=None)
         return np.asarray(buckets.transform(X).toarray())

@@ -22,7 +22,7 @@ from headcount.methods.likelihood import SLD
 from headcount.methods.registry import score_methods
 from headcount.methods.scored import ScoreQuantifier
 from headcount.protocols import DirichletPrevalence, NaturalPrevalence, UniformPrevalence
-from headcount.scores.columns import ColumnEncoder, is_numeric
+from headcount.scores.columns import column_encoder, is_numeric
 from headcount.selection.auto import AutoQuantifier
 from headcount.selection.trials import FOLDS
 from headcount.tables.channels import Channels
@@ -89,7 +89,7 @@ def learn(
         front = (
             make_vectorizer(vectorizer)
             if inputs.kind == "text"
-            else ColumnEncoder(tuple(is_numeric(column) for column in items.T))
+            else column_encoder([is_numeric(column) for column in items.T])
         )
         maker.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
         maker.fit(items, labels)
