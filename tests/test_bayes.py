@@ -234,7 +234,7 @@ def test_bags_do_not_depend_on_company_or_workers(monkeypatch):
     whole = bayes.predict_scores(scores, bags)
     np.testing.assert_array_equal(whole[:5], bayes.predict_scores(scores, bags[:5]))
     np.testing.assert_array_equal(whole, bayes.set_params(n_jobs=2).predict_scores(scores, bags))
-    monkeypatch.setattr("headcount.methods.bayes.HELD", 1000)
+    monkeypatch.setattr("headcount.methods.bayes.NUMBERS_AT_ONCE", 1000)
     np.testing.assert_array_equal(whole, bayes.predict_scores(scores, bags))
 
 

@@ -137,6 +137,7 @@ class BayesQuantifier(ScoreQuantifier):
         scores, codes, frequency = held.scores, held.codes, held.frequency
         self.prior_: Prior = prior_around(self.expect, frequency)
         self.seed_ = as_seed(self.random_state)
+        self.is_quick_ = False
         rng = np.random.default_rng(self.seed_)
         self.kind_ = held.kind
         self.main_calibrator_ = make_calibrator(self.calibrator)
@@ -255,7 +256,7 @@ class BayesQuantifier(ScoreQuantifier):
         worlds = self.worlds_ * -(-len(views) // len(self.worlds_))
         each = -(-self.n_draws // len(worlds))
         n_bags, k = len(views[0][1]), len(self.classes_)
-        if k > 2:  # chains go through the items
+        if k > 2 and not self.is_quick_:  # chains go through the items
             views = [in_own_order(*view) for view in views]
         step = max(1, NUMBERS_AT_ONCE // (each * len(worlds) * k))
         for at in range(0, n_bags, step):
@@ -285,6 +286,7 @@ class BayesQuantifier(ScoreQuantifier):
         """A copy with one calibrator and fewer draws, which is enough for simulated bags."""
         quick = copy(self)
         quick.n_draws = QUICK_DRAWS
+        quick.is_quick_ = True  # simulated bags are always of the same items
         if self.likelihood == "posteriors":
             mean = self._posterior_by(self.main_calibrator_, self.scorer_.scores).mean(axis=0)
             quick.worlds_ = [(self.main_calibrator_, mean)]
