@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
 from headcount._core.frame import Frame
+from headcount._core.texttable import text_table
 from headcount._core.types import Floats
 from headcount.exceptions import InputError
 from headcount.inference.significance import against_best, error_table
@@ -43,7 +43,7 @@ class ResultTable:
 
     def __str__(self) -> str:
         rows = [[self._plain(i, j) for j in range(len(self.datasets))] for i in self._order()]
-        return _aligned(self._header(), self._rows(rows))
+        return text_table(self._header(), self._rows(rows))
 
     def to_markdown(self) -> str:
         """Markdown table with the best of each column in bold."""
@@ -171,18 +171,6 @@ def result_table(frame: Frame, measure: str, *, digits: int = 3) -> ResultTable:
             i = methods.index(str(name))
             means[i, j], deviations[i, j], marks[i][j] = mean, sd, str(mark)
     return ResultTable(measure, methods, datasets, means, deviations, marks, digits)
-
-
-def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Plain text: the first column to the left, the others to the right."""
-    table = [list(header), *[list(r) for r in rows]]
-    widths = [max(len(row[c]) for row in table) for c in range(len(header))]
-    lines = []
-    for row in table:
-        cells: list[Any] = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
 
 
 def _latex(text: str) -> str:
