@@ -6,7 +6,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from headcount import CC, PACC, SLD, Frame, InputError, UniformPrevalence, evaluate_many
-from headcount.report import figures, significance
+from headcount.inference import significance
+from headcount.report import figures
 from headcount.report.tables import result_table
 from headcount.testing.quantifiers import make_items
 

@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 from headcount import ACC, CC, PACC, SLD, GridSearch, InputError, UniformPrevalence, measure
 from headcount.cli.app import app
 from headcount.data import Dataset
-from headcount.report.page import published, study_table
+from headcount.report.page import published
+from headcount.report.study_page import study_table
 from headcount.study import Method, Results, Study, example, load, run, status
 
 TOML = """

@@ -41,7 +41,8 @@ from headcount.methods import (
     Quantifier,
 )
 from headcount.protocols import UniformPrevalence
-from headcount.report.page import page, write_page
+from headcount.report.page import page
+from headcount.report.study_page import write_page
 from headcount.study import Study
 from headcount.study import run as run_study
 

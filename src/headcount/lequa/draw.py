@@ -1,5 +1,4 @@
-"""Draw the samples of a lab: prevalences uniform on the simplex, items used a bounded number of
-times, from seeds that tell nothing about each other."""
+"""Draw the samples of a lab, from seeds that tell nothing about each other."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headcount._core.types import Floats, Ints
+from headcount._core.types import Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
 from headcount.protocols import UniformPrevalence
@@ -87,13 +86,7 @@ def needed_items(counts: Ints, max_reuse: int | None) -> Ints:
     most = counts.max(axis=0)
     if max_reuse is None:
         return np.asarray(most)
-    return np.maximum(most, -(-counts.sum(axis=0) // max_reuse))
-
-
-def class_shares(bags: Bags) -> Floats:
-    """Mean share of each class over the samples."""
-    assert bags.prevalence is not None
-    return np.asarray(bags.prevalence.mean(axis=0))
+    return np.asarray(np.maximum(most, -(-counts.sum(axis=0) // max_reuse)))
 
 
 def _choose(rng: np.random.Generator, pool: Ints, n: int) -> Ints:

@@ -136,7 +136,7 @@ def _jaccard(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
     return shared / (len(a) + len(b) - shared)
 
 
-def repeated_inside(indptr: Ints, indices: Ints) -> Ints:
+def repeated_inside(indptr: Ints, indices: NDArray[Any]) -> Ints:
     """Number of items that each bag holds more than once."""
     n_bags = len(indptr) - 1
     owner = np.repeat(np.arange(n_bags), np.diff(indptr))

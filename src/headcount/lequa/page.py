@@ -51,9 +51,7 @@ def result_page(result: TaskResult, title: str) -> str:
 
 def lab_page(results: Sequence[TaskResult], title: str) -> str:
     """One page for the tasks of a lab: its data, who took part in what, and all results."""
-    links = "".join(
-        f"<a href='#{escape(r.task.name)}'>{escape(r.task.name)}</a>" for r in results
-    )
+    links = "".join(f"<a href='#{escape(r.task.name)}'>{escape(r.task.name)}</a>" for r in results)
     parts = [
         f"<h1>{escape(title)}</h1><nav>{links}</nav><h2>Data</h2>",
         data_table([r.task for r in results]),
@@ -92,9 +90,7 @@ def data_table(tasks: Sequence[Task]) -> str:
     header = ["task", "items", "classes", "labelled", "dev samples", "test samples", "items each"]
     rows = []
     for task in tasks:
-        counts = [
-            f"{len(s.bags):,}" if s is not None else "–" for s in (task.dev, task.test)
-        ]
+        counts = [f"{len(s.bags):,}" if s is not None else "-" for s in (task.dev, task.test)]
         items = "texts" if task.form == "text" else f"vectors of {task.columns}"
         labelled = f"{len(task.train.y):,}"
         rows.append([task.name, items, str(task.n_classes), labelled, *counts, f"{task.size:,}"])
@@ -116,16 +112,15 @@ def published_beside(task: Task, scores: Scores) -> str:
         return ""
     table = published("lequa2022")
     assert table is not None  # it comes with the package
-    rows, slanted = [], set()
+    rows: list[list[str]] = []
+    slanted: set[int] = set()
     ours = scores.errors
     for i in np.flatnonzero(table["task"] == task.name):
         name = str(table["run"][i])
         mine = [f"{ours[m][name].mean():.5f}" if name in ours[m] else "—" for m in ("rae", "ae")]
         if is_baseline(name):
             slanted.add(len(rows))
-        rows.append(
-            [name, f"{table['rae'][i]:.5f}", mine[0], f"{table['ae'][i]:.5f}", mine[1]]
-        )
+        rows.append([name, f"{table['rae'][i]:.5f}", mine[0], f"{table['ae'][i]:.5f}", mine[1]])
     header = ["run", "published RAE", "ours", "published AE", "ours"]
     note = (
         f"<h3>Published results</h3><p class=note>Of the lab on its own {escape(task.name)} data; "

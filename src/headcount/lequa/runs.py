@@ -49,9 +49,7 @@ def check_run(source: Source, n_classes: int, n_samples: int) -> list[str]:
     return faults
 
 
-def read_run(
-    source: Source, n_classes: int | None = None, n_samples: int | None = None
-) -> Floats:
+def read_run(source: Source, n_classes: int | None = None, n_samples: int | None = None) -> Floats:
     """Estimates of a valid run, row i for sample i.
 
     Parameters

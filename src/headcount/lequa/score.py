@@ -132,9 +132,8 @@ class Scores:
         body = "\n".join([lines[0], r"\midrule", *lines[1:]])
         layout = "rl" + "r" * (len(header) - 2)
         notes = "".join(f"% {line}\n" for line in " ".join(self.fault_lines()).splitlines())
-        return (
-            f"{notes}\\begin{{tabular}}{{{layout}}}\n\\toprule\n{body}\n\\bottomrule\n\\end{{tabular}}"
-        )
+        table = f"\\begin{{tabular}}{{{layout}}}\n\\toprule\n{body}\n\\bottomrule\n"
+        return f"{notes}{table}\\end{{tabular}}"
 
     def pairwise(self, name: str | None = None) -> Frame:
         """Wilcoxon tests of all pairs of runs, corrected by Holm's rule."""

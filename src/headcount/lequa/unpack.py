@@ -40,7 +40,7 @@ def read_source(source: Source, most: int = MOST) -> tuple[bytes, str]:
     if len(data) > most:
         return b"", _too_large(most)
     try:
-        if data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
+        if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
             return _from_zip(data, most)
         for magic, opener in _OPENERS.items():
             if data.startswith(magic):

@@ -114,7 +114,8 @@ def error_by_shift(
 def _shift_edges(most: float, n_bins: int, width: float | None) -> Floats:
     if width is None:
         return np.linspace(0, most * (1 + 1e-9) + 1e-12, n_bins + 1)
-    return np.arange(max(1, int(np.ceil(most / width - 1e-9))) + 1) * width
+    n_bins = max(1, int(np.ceil(most / width - 1e-9)))
+    return np.linspace(0, n_bins * width, n_bins + 1)
 
 
 def _log_axis(axes: Any, values: Floats) -> None:

@@ -18,10 +18,9 @@ from headcount.report.page import drawn, frame_table
 FEW = 5  # classes that still get a figure each
 LEVELS = (0.01, 0.001)  # of the tweet paper's Tables 6 and 7
 PAIRS_NOTE = (
-    "‘>’: the method in the row is better than the one in the column (Wilcoxon signed-rank test, "
-    "two-sided, p < 0.01); ‘≫’: p < 0.001; ‘<’ and ‘≪’: it is worse; ‘≈’: no significant "
-    "difference. The direction is that of the signed ranks; * marks pairs whose mean errors say the "
-    "opposite."
+    "> the method in the row is better than the one in the column (Wilcoxon signed-rank test, "
+    "two-sided, p < 0.01); ≫ p < 0.001; < and ≪ it is worse; ≈ no significant difference. The "
+    "direction is that of the signed ranks; * marks pairs whose mean errors say the opposite."
 )
 
 
@@ -61,7 +60,7 @@ def pairs(errors: Floats, names: list[str], order: Sequence[str]) -> str:
     parts = [f"<p class=note>{escape(PAIRS_NOTE)}</p><div class=beside>"]
     for column, title in (("p", "Uncorrected"), ("p_holm", "Holm's correction")):
         signs = pair_signs(errors, names, column)
-        rows = [[a, *["–" if a == b else signs[a, b] for b in order]] for a in order]
+        rows = [[a, *["-" if a == b else signs[a, b] for b in order]] for a in order]
         parts.append(f"<div><h4>{title}</h4>{frame_table(['', *order], rows)}</div>")
     return "".join([*parts, "</div>"])
 
@@ -71,7 +70,7 @@ def pairs_details(errors: Floats, names: list[str], order: Sequence[str]) -> str
     tests = wilcoxon_holm(errors, names)
     cells = [
         [
-            f"{tests['method'][i]} – {tests['other'][i]}",
+            f"{tests['method'][i]} - {tests['other'][i]}",
             f"{tests['difference'][i]:+.5f}",
             f"{tests['effect'][i]:+.3f}",
             f"{tests['p'][i]:.2g}",
