@@ -17,7 +17,7 @@ from headcount._core.files import write_json
 from headcount._core.frame import Frame
 from headcount._core.types import Ints
 from headcount.bags import Bags
-from headcount.exceptions import InputError
+from headcount.exceptions import HeadcountError, InputError
 from headcount.lequa.draw import derive_seed, draw_samples, drop_unused
 from headcount.lequa.duplicates import find_repeats
 from headcount.lequa.publish import write_official, zip_task
@@ -91,7 +91,8 @@ def build_lab(
             if zips:
                 zip_task(target, name, gold)
         folders.append(target)
-    about = {"seed": draft.seed, "secret": draft.secret, "reuse": asdict(leak)}
+    reuse = leak if isinstance(leak, str) else asdict(leak)
+    about = {"seed": draft.seed, "secret": draft.secret, "reuse": reuse}
     write_json(home / "gold" / f"drawn_{letter}.json", about)
     return folders
 
@@ -206,19 +207,33 @@ class _Form:
         )
 
 
-def _attacked(draft: _Draft, form: _Form) -> Leak:
-    """Attack the test samples; refuse them, with the cures, if they give away too much."""
-    train, test = form.items["train"], form.items["test"]
-    if form.kind == "text":
-        vectorizer = make_vectorizer("tfidf")
-        train, test = vectorizer.fit_transform(train), vectorizer.transform(test)
-    scored = Scored.of(train, form.labels["train"], test, len(draft.classes))
-    leak = scored.measure(form.bags["test"])
+def _attacked(draft: _Draft, form: _Form) -> Leak | str:
+    """Attack the test samples; refuse them, with the cures, if they give away too much.
+
+    Where all is allowed, a reason why the attack cannot be run is given back instead.
+    """
     limit = draft.recipe.leak_limit
+    try:
+        scored = _scored(draft, form)
+    except (HeadcountError, ValueError) as error:
+        words = f"what the test samples give away cannot be measured: {error}"
+        if limit >= 1:
+            return words
+        raise InputError(f"{words} leak_limit=1 builds the lab all the same.") from None
+    leak = scored.measure(form.bags["test"])
     if leak.share <= limit:
         return leak
     safe = scored.safe_reuse(form.labels["test"], draft.recipe.size, limit)
     raise InputError(f"{leak}, more than {limit:.0%}. {draft.cures(safe)}")
+
+
+def _scored(draft: _Draft, form: _Form) -> Scored:
+    """The test items as an honest participant would score them."""
+    train, test = form.items["train"], form.items["test"]
+    if form.kind == "text":
+        vectorizer = make_vectorizer("tfidf")
+        train, test = vectorizer.fit_transform(train), vectorizer.transform(test)
+    return Scored.of(train, form.labels["train"], test, len(draft.classes))
 
 
 def _hash_order(texts: NDArray[Any], kind: str) -> Ints:

@@ -37,8 +37,7 @@ class _Files:
         self.name = path.name
         if path.is_file():
             self._zips(_siblings(path))
-        elif any(path.glob("*.zip")) and not (path / "public").is_dir():
-            found = sorted(path.glob("*.zip"))
+        elif (found := sorted(path.glob("*.zip"))) and not (path / "public").is_dir():
             tasks = sorted({p.name.split(".")[0] for p in found})
             if len(tasks) > 1:
                 raise InputError(

@@ -37,16 +37,23 @@ class TaskResult:
         return np.asarray(np.bincount(y, minlength=self.task.n_classes) / len(y))
 
 
-def task_page(scores: Scores, title: str, more: str = "", training: Floats | None = None) -> str:
+def task_page(
+    scores: Scores,
+    title: str,
+    more: str = "",
+    training: Floats | None = None,
+    classes: Sequence[str] | None = None,
+) -> str:
     """Page of one task: board, tests and figures; `more` stands below the board."""
-    body = f"<h1>{escape(title)}</h1>{_section(scores, more, training)}"
+    body = f"<h1>{escape(title)}</h1>{_section(scores, more, training, classes)}"
     return page(title, body)
 
 
 def result_page(result: TaskResult, title: str) -> str:
     """Page of one task with a description of its data and the published results, if any."""
-    more = data_table([result.task]) + published_beside(result.task, result.scores)
-    return task_page(result.scores, title, more, result.training)
+    task = result.task
+    more = published_beside(task, result.scores) + "<h2>Data</h2>" + data_table([task])
+    return task_page(result.scores, title, more, result.training, task.classes)
 
 
 def lab_page(results: Sequence[TaskResult], title: str) -> str:
@@ -62,7 +69,9 @@ def lab_page(results: Sequence[TaskResult], title: str) -> str:
         name = escape(result.task.name)
         beside = published_beside(result.task, result.scores)
         parts.append(f"<section id='{name}'><h2>{name}: {escape(_kind(result.task))}</h2>")
-        parts.append(_section(result.scores, beside, result.training, level=3) + "</section>")
+        classes = result.task.classes
+        section = _section(result.scores, beside, result.training, classes, level=3)
+        parts.append(section + "</section>")
     return page(title, "\n".join(parts))
 
 
@@ -123,13 +132,19 @@ def published_beside(task: Task, scores: Scores) -> str:
         rows.append([name, f"{table['rae'][i]:.5f}", mine[0], f"{table['ae'][i]:.5f}", mine[1]])
     header = ["run", "published RAE", "ours", "published AE", "ours"]
     note = (
-        f"<h3>Published results</h3><p class=note>Of the lab on its own {escape(task.name)} data; "
+        f"<h4>Published results</h4><p class=note>Of the lab on its own {escape(task.name)} data; "
         "they compare with ours if these are the same data.</p>"
     )
     return note + frame_table(header, rows, italic=slanted)
 
 
-def _section(scores: Scores, more: str, training: Floats | None, level: int = 2) -> str:
+def _section(
+    scores: Scores,
+    more: str,
+    training: Floats | None,
+    classes: Sequence[str] | None,
+    level: int = 2,
+) -> str:
     """Board, faults, tests and figures of one task."""
     parts = [*[f"<p class=bad>{_lines(line)}</p>" for line in scores.fault_lines()]]
     parts += [scores.board(), more]
@@ -138,6 +153,7 @@ def _section(scores: Scores, more: str, training: Floats | None, level: int = 2)
     n_samples = len(next(iter(values.values())))
     if len(values) > 1 and n_samples >= ENOUGH:
         names = list(values)
+        parts.append(f"<h{level}>Tests</h{level}>")
         errors = np.column_stack([values[n] for n in names])
         parts.append(rank_diagram(errors, names, first))
         parts.append(pairs_details(errors, names, scores.runs))
@@ -146,14 +162,15 @@ def _section(scores: Scores, more: str, training: Floats | None, level: int = 2)
             f"<p class=note>{len(values)} run(s) on {n_samples} samples: too few for tests.</p>"
         )
     if scores.truth is not None:
-        parts.append(f"<h{level}>Where the errors lie</h{level}>" + _figures(scores, training))
+        parts.append(
+            f"<h{level}>Where the errors lie</h{level}>" + _figures(scores, training, classes)
+        )
     return "\n".join(parts)
 
 
-def _figures(scores: Scores, training: Floats | None) -> str:
-    frame = scores.frame()
-    assert scores.truth is not None
-    labels = [str(c) for c in range(scores.truth.shape[1])]
+def _figures(scores: Scores, training: Floats | None, classes: Sequence[str] | None) -> str:
+    frame = scores.frame(classes)
+    labels = [c.removeprefix("true:") for c in frame if c.startswith("true:")]
     parts = []
     if training is not None:
         parts = [shift_figures(frame, m, training) for m in scores.errors if m in frame]

@@ -8,6 +8,7 @@ participants get: which samples share which items, and the scores of an honest c
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,11 +122,13 @@ class Scored:
         model = LogisticRegression(C=0.1, max_iter=1000)
         folds = min(5, int(np.bincount(y, minlength=n_classes).min()))
         calibrated = CalibratedClassifierCV(model, cv=folds)
-        fitted = {
-            "SLD": SLD(calibrated, cv=None).fit(X_train, y),
-            "PACC": PACC(model, cv=folds).fit(X_train, y),
-        }
-        posterior = calibrated.fit(X_train, y).predict_proba(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a poor classifier shows in its errors
+            fitted = {
+                "SLD": SLD(calibrated, cv=None).fit(X_train, y),
+                "PACC": PACC(model, cv=folds).fit(X_train, y),
+            }
+            posterior = calibrated.fit(X_train, y).predict_proba(X)
         return cls(np.asarray(posterior), prior, fitted, X)
 
     def measure(self, bags: Bags) -> Leak:
@@ -159,7 +162,7 @@ class Scored:
     def _simulated(self, codes: Ints, size: int, draws: float, entropy: int) -> float:
         """Share of the error that the attack takes off in a simulated lab."""
         n_classes = self.posterior.shape[1]
-        n_bags = max(50, 100_000 // size)
+        n_bags = max(50, 30_000 // size)
         share = np.bincount(codes, minlength=n_classes) / len(codes)
         counts = np.maximum(np.round(share * n_bags * size / draws), size).astype(int)
         pool = np.repeat(np.arange(n_classes), counts)

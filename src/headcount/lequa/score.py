@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -160,8 +160,11 @@ class Scores:
         slanted = {i for i, run in enumerate(self.runs) if is_baseline(run)}
         return f"<p class=note>{BOARD_NOTE}</p>" + frame_table(header, rows, bold, italic=slanted)
 
-    def frame(self) -> Frame:
-        """Tidy table of truth, estimates and errors of every run on every sample, best first."""
+    def frame(self, classes: Sequence[str] | None = None) -> Frame:
+        """Tidy table of truth, estimates and errors of every run on every sample, best first.
+
+        Columns are named by `classes`, or by their codes.
+        """
         if self.truth is None:
             raise InputError("these scores were made without the estimates they are about.")
         n, k = self.truth.shape
@@ -170,9 +173,11 @@ class Scores:
             "method": np.repeat(runs, n),
             "bag": np.tile(np.arange(n), len(runs)),
         }
-        columns |= {f"true:{c}": np.tile(self.truth[:, c], len(runs)) for c in range(k)}
-        for c in range(k):
-            columns[f"estimate:{c}"] = np.concatenate([self.estimates[r][:, c] for r in runs])
+        names = classes or [str(c) for c in range(k)]
+        for c, name in enumerate(names):
+            columns[f"true:{name}"] = np.tile(self.truth[:, c], len(runs))
+        for c, name in enumerate(names):
+            columns[f"estimate:{name}"] = np.concatenate([self.estimates[r][:, c] for r in runs])
         for name, errors in self.errors.items():
             if len(errors[runs[0]]) == n:
                 columns[name] = np.concatenate([errors[r] for r in runs])

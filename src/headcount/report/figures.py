@@ -209,7 +209,7 @@ def shift_ends(frame: Frame, measure: str, training: Training, *, share: float =
             np.arange(len(methods)) + 0.4 * c - 0.2, heights, 0.38, label=name, color=COLOURS[c]
         )
     axes.set_xticks(range(len(methods)), methods, rotation=30, ha="right")
-    axes.set_ylabel(measure)
+    axes.set_ylabel(measure.upper())
     _legend(axes)
     return figure
 

@@ -19,10 +19,11 @@ body { font: 16px/1.55 system-ui, sans-serif; margin: 0 auto; max-width: 70rem; 
   background: light-dark(#fff, #16181c); color: light-dark(#1b1d21, #e6e6e6); }
 h1 { margin-bottom: .2rem; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
 h3 { margin-top: 1.8rem; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; margin: .6rem 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
 th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid var(--line);
   white-space: nowrap; }
+th[scope=row] { font-weight: normal; }
 th[scope=row], thead th:first-child { text-align: left; position: sticky; left: 0;
   background: light-dark(#fff, #16181c); }
 figure { margin: 1.2rem 0; overflow-x: auto; } figcaption { font-size: .9rem; opacity: .8; }

@@ -123,9 +123,10 @@ def estimate_figures(frame: Frame, labels: Sequence[str]) -> str:
             lambda: figures.bias_boxes(frame, pooled=True),
             f"Signed error by method, the {len(labels)} classes pooled; points are outliers.",
         )
+    shown = labels[1:] if len(labels) == 2 else labels  # of two classes one mirrors the other
     found = [
         drawn(partial(figures.diagonal, frame, c), f"Estimated against true share of {c}.")
-        for c in labels
+        for c in shown
     ]
     boxes = drawn(
         lambda: figures.bias_boxes(frame),
