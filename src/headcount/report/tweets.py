@@ -28,13 +28,15 @@ def shift_span(results: Results) -> tuple[float, float] | None:
         return None
     names = [str(name).replace("SemEval20", "SemEval") for name in table["dataset"].tolist()]
     known = {name: i for i, name in enumerate(names)}
+    shifts = []
     for name, about in results.provenance["datasets"].items():
         if name not in known:
             return None
+        shifts.append(float(table["shift"][known[name]]))
         sizes = [int(table[part][known[name]]) for part in ("train", "validation", "test")]
         if sizes != [about["train"], about["validation"], about["test"]]:
             return None
-    return float(table["shift"].min()), float(table["shift"].max())
+    return min(shifts), max(shifts)
 
 
 def rank_table(table: ResultTable, name: str | None) -> str:

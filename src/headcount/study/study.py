@@ -188,7 +188,7 @@ def _check_settings(quantifier: Quantifier) -> None:
             hasattr(classifier, "fit") and (is_classifier(classifier) or has_predict(classifier))
         ):
             raise InputError(f"{classifier!r} is not a classifier.")
-        if hasattr(classifier, "_validate_params"):
+        if hasattr(classifier, "_parameter_constraints"):
             classifier._validate_params()
 
 
