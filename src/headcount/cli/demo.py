@@ -118,7 +118,7 @@ def lab(folder: Path, seed: int, console: Console) -> list[TaskResult]:
     sizes |= {"dimensions": 100, "seed": seed, "secret": seed}
     recipes = [
         Recipe(label="stars", labels=SENTIMENT, n_train=1500, **sizes),
-        Recipe(label="category", n_train=2500, forms=("vector",), **sizes),
+        Recipe(label="category", n_train=2000, forms=("vector",), size=60, **sizes),
     ]
     results = []
     shutil.rmtree(folder / "lab", ignore_errors=True)
