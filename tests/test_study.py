@@ -16,11 +16,23 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
-from headcount import ACC, CC, PACC, SLD, GridSearch, InputError, UniformPrevalence, measure
+from headcount import (
+    ACC,
+    CC,
+    PACC,
+    SLD,
+    GridSearch,
+    InputError,
+    PrevalenceGrid,
+    UniformPrevalence,
+    measure,
+)
 from headcount.cli.app import app
 from headcount.data import Dataset
+from headcount.data.dataset import Part
 from headcount.report.page import published
-from headcount.report.study_page import study_table
+from headcount.report.study_page import study_table, write_page
+from headcount.report.tweets import shift_span
 from headcount.study import Method, Results, Study, example, load, run, status
 
 TOML = """
@@ -442,8 +454,6 @@ def test_paths_of_a_base_stay_where_they_are(tmp_path):
 
 def test_an_impossible_grid_is_refused_before_any_work(tmp_path):
     data = Dataset.split("wine", *load_wine(return_X_y=True))
-    from headcount import PrevalenceGrid
-
     with pytest.raises(InputError, match="above max_bags"):
         Study("x", [data], {"CC": CC()}, PrevalenceGrid(n_points=5001))
 
@@ -487,6 +497,50 @@ def test_the_tweet_study_runs_on_any_table(tmp_path):
     assert page.count("<svg") >= 12
     outside = set(re.findall(r"""(?:src|href)=["']?(https?:[^"' >]+)""", page))
     assert all("w3.org" in link for link in outside)
+
+
+def paper_like(name, sizes):
+    """Three classes with the sizes of a data set of the tweet paper."""
+    rng = np.random.default_rng(0)
+    labels = np.array(["negative", "neutral", "positive"])
+    parts = []
+    for n in sizes:
+        y = np.arange(n) % 3
+        parts.append(Part(rng.normal(size=(n, 4)) + 1.5 * np.eye(3, 4)[y], labels[y]))
+    return Dataset(name, parts[0], parts[2], parts[1])
+
+
+def test_the_tweet_page_has_the_tables_of_the_paper(tmp_path):
+    data = [paper_like("HCR", (797, 797, 798)), paper_like("OMD", (1576, 263, 787))]
+    methods = {"CC": CC(), "PACC": PACC(), "SLD": SLD(), "own": ACC()}
+    protocol = PrevalenceGrid(n_points=4, repeats=2, size=40)
+    study = Study("t", data, methods, protocol, published="tweets")
+    results = run(study, tmp_path, n_jobs=1)
+    write_page(results, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    # Table 1: sizes, total, shift, prevalences of labelled and test items, averages.
+    for words in ("<td>2,392</td>", "U(positive)", "<tr class=average><th scope=row>average"):
+        assert words in text
+    about = results.provenance["datasets"]["HCR"]
+    shift = np.abs(np.subtract(about["test_prevalence"], about["prevalence"])).mean()
+    assert f"<td>{shift:.4f}</td>" in text
+    # Tables 4 and 5: ranks among the methods of 2016, whose ranks stand in brackets.
+    table = study_table(results, "ae")
+    three = [table.methods.index(m) for m in ("CC", "PACC", "SLD")]
+    ranks = np.argsort(np.argsort(table.means[three, 0])) + 1
+    row = "".join(f"<td>{r} ({old})</td>" for r, old in zip(ranks, (5, 3, 7), strict=True))
+    assert f"<th scope=row>HCR</th>{row}" in text
+    # Tables 6 and 7: signs of 2016 beside ours.
+    assert "<th scope=row>SLD</th><td>&lt;</td>" in text  # RAE: SLD against CC in 2016
+    assert (
+        text.count("Uncorrected") == 2
+        and text.count("Holm&#x27;s correction") + text.count("Holm's correction") >= 2
+    )
+    # Figures 1 and 2: lines at the shifts of 2016, for the paper's own data alone.
+    assert shift_span(results) == (0.0171, 0.0630)
+    assert "The dotted lines enclose" in text
+    other = Study("t", [paper_like("HCR", (90, 90, 90))], methods, protocol, published="tweets")
+    assert shift_span(run(other, tmp_path / "b", n_jobs=1)) is None
 
 
 def test_published_tables_are_the_papers():

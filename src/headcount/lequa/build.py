@@ -29,6 +29,7 @@ from headcount.text.names import make_vectorizer
 
 __all__ = ["SENTIMENT", "Recipe", "build_lab"]
 Say = Callable[[str], None]
+GUESSED = 2**64  # secrets below it could be tried one after the other
 
 
 def build_lab(
@@ -119,6 +120,8 @@ class _Draft:
         if repeats.equal or repeats.near:
             say(f"{repeats}.")
         texts, codes = texts[repeats.keep], codes[repeats.keep]
+        if recipe.secret is not None and recipe.secret < GUESSED:
+            say("the secret is a number that can be guessed: leave it out, or give a long one.")
         # Two seeds that know nothing of each other: dev data must not tell of the test samples.
         seed = secrets.randbits(128) if recipe.seed is None else recipe.seed
         secret = secrets.randbits(128) if recipe.secret is None else recipe.secret
@@ -223,7 +226,8 @@ def _attacked(draft: _Draft, form: _Form) -> Leak | str:
     leak = scored.measure(form.bags["test"])
     if leak.share <= limit:
         return leak
-    safe = scored.safe_reuse(form.labels["test"], draft.recipe.size, limit)
+    shares = np.bincount(draft.pool, minlength=len(draft.classes)) / len(draft.pool)
+    safe = scored.safe_reuse(form.labels["test"], shares, draft.recipe.size, limit)
     raise InputError(f"{leak}, more than {limit:.0%}. {draft.cures(safe)}")
 
 

@@ -143,27 +143,29 @@ class Scored:
         error = float(np.abs(found - bags.prevalence).mean())
         return Leak(error, honest[best], best, len(bags.indices) / len(np.unique(bags.indices)))
 
-    def safe_reuse(self, codes: Ints, size: int, limit: float, entropy: int = 0) -> float:
+    def safe_reuse(self, codes: Ints, pool: Floats, size: int, limit: float) -> float:
         """Draws for each item of the pool below which the attack reveals no more than `limit`.
 
-        Found by simulation: larger pools are made by repeating the scores of the items of each
-        class, with samples of the given size. 0 if even the least that is tried reveals more.
+        Found by simulation: pools with the class shares `pool` are made by repeating the scores
+        of the items of each class (`codes`), with samples of the given size. 0 if even the least
+        that is tried reveals more.
         """
         low, high = 0, len(TRIED)  # the first that passes lies between them
         while low < high:
             middle = (low + high) // 2
-            seed = derive_seed(entropy, str(middle))
-            if self._simulated(codes, size, TRIED[middle], seed) <= limit:
+            seed = derive_seed(0, str(middle))
+            if self._simulated(codes, pool, size, TRIED[middle], seed) <= limit:
                 high = middle
             else:
                 low = middle + 1
         return TRIED[low] if low < len(TRIED) else 0.0
 
-    def _simulated(self, codes: Ints, size: int, draws: float, entropy: int) -> float:
+    def _simulated(
+        self, codes: Ints, share: Floats, size: int, draws: float, entropy: int
+    ) -> float:
         """Share of the error that the attack takes off in a simulated lab."""
         n_classes = self.posterior.shape[1]
         n_bags = max(50, 30_000 // size)
-        share = np.bincount(codes, minlength=n_classes) / len(codes)
         counts = np.maximum(np.round(share * n_bags * size / draws), size).astype(int)
         pool = np.repeat(np.arange(n_classes), counts)
         names = [str(c) for c in range(n_classes)]
