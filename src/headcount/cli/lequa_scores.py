@@ -76,7 +76,8 @@ def score(
     else:
         write_text(output, text + "\n")
         typer.echo(f"Wrote {output}")
-    for line in scores.fault_lines():
+    seen = output is None and not official and table in ("text", "markdown")
+    for line in [] if seen else scores.fault_lines():
         typer.echo(line, err=True)
     if scores.faults:
         raise typer.Exit(1)

@@ -227,7 +227,7 @@ def _attacked(draft: _Draft, form: _Form) -> Leak | str:
     if leak.share <= limit:
         return leak
     shares = np.bincount(draft.pool, minlength=len(draft.classes)) / len(draft.pool)
-    safe = scored.safe_reuse(form.labels["test"], shares, draft.recipe.size, limit)
+    safe = scored.safe_reuse(form.labels["test"], shares, draft.recipe.size, limit, leak.scores)
     raise InputError(f"{leak}, more than {limit:.0%}. {draft.cures(safe)}")
 
 

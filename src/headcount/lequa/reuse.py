@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 
@@ -39,12 +40,15 @@ class Leak:
         Of the best honest baseline, named in `baseline`.
     reuse : float
         Mean number of samples that an item is in.
+    scores : str
+        Those that the attack did best with: of logistic regression, 'calibrated' or 'plain'.
     """
 
     attack: float
     honest: float
     baseline: str
     reuse: float
+    scores: str = "calibrated"
 
     @property
     def share(self) -> float:
@@ -110,40 +114,51 @@ def attack(
 class Scored:
     """Test items as an honest participant sees them: the scores of a classifier, and baselines."""
 
-    posterior: Floats
+    posteriors: dict[str, Floats]
     prior: Floats
     baselines: dict[str, Any]
     X: Any
 
     @classmethod
     def of(cls, X_train: Any, y: Ints, X: Any, n_classes: int) -> Scored:
-        """Score the items of `X` by calibrated logistic regression, and fit the baselines."""
-        prior = np.bincount(y, minlength=n_classes) / len(y)
-        model = LogisticRegression(C=0.1, max_iter=1000)
-        folds = min(5, int(np.bincount(y, minlength=n_classes).min()))
-        calibrated = CalibratedClassifierCV(model, cv=folds)
+        """Score the items of `X` by logistic regression, calibrated or not; fit the baselines."""
+        counts = np.bincount(y, minlength=n_classes)
+        folds = min(5, int(counts.min()))
+        plain = LogisticRegression(C=0.1, max_iter=1000)
+        calibrated = CalibratedClassifierCV(plain, cv=folds)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a poor classifier shows in its errors
             fitted = {
                 "SLD": SLD(calibrated, cv=None).fit(X_train, y),
-                "PACC": PACC(model, cv=folds).fit(X_train, y),
+                "SLD, not calibrated": SLD(plain, cv=None).fit(X_train, y),
+                "PACC": PACC(plain, cv=folds).fit(X_train, y),
             }
-            posterior = calibrated.fit(X_train, y).predict_proba(X)
-        return cls(np.asarray(posterior), prior, fitted, X)
+            models = {"calibrated": clone(calibrated), "plain": clone(plain)}
+            posteriors = {
+                name: np.asarray(model.fit(X_train, y).predict_proba(X))
+                for name, model in models.items()
+            }
+        return cls(posteriors, counts / len(y), fitted, X)
 
     def measure(self, bags: Bags) -> Leak:
         """Attack the samples and compare with the best honest baseline."""
         assert bags.prevalence is not None
-        found = attack(bags, self.posterior / self.prior)
+        truth = bags.prevalence
+        attacks = {
+            name: float(np.abs(attack(bags, posterior / self.prior) - truth).mean())
+            for name, posterior in self.posteriors.items()
+        }
         honest = {
-            name: float(np.abs(q.predict_bags(self.X, bags) - bags.prevalence).mean())
+            name: float(np.abs(q.predict_bags(self.X, bags) - truth).mean())
             for name, q in self.baselines.items()
         }
-        best = min(honest, key=lambda name: honest[name])
-        error = float(np.abs(found - bags.prevalence).mean())
-        return Leak(error, honest[best], best, len(bags.indices) / len(np.unique(bags.indices)))
+        best, scores = min(honest, key=honest.__getitem__), min(attacks, key=attacks.__getitem__)
+        reuse = len(bags.indices) / len(np.unique(bags.indices))
+        return Leak(attacks[scores], honest[best], best, reuse, scores)
 
-    def safe_reuse(self, codes: Ints, pool: Floats, size: int, limit: float) -> float:
+    def safe_reuse(
+        self, codes: Ints, pool: Floats, size: int, limit: float, scores: str = "calibrated"
+    ) -> float:
         """Draws for each item of the pool below which the attack reveals no more than `limit`.
 
         Found by simulation: pools with the class shares `pool` are made by repeating the scores
@@ -154,31 +169,35 @@ class Scored:
         while low < high:
             middle = (low + high) // 2
             seed = derive_seed(0, str(middle))
-            if self._simulated(codes, pool, size, TRIED[middle], seed) <= limit:
+            share = _simulated(self._likelihood(scores), codes, pool, size, TRIED[middle], seed)
+            if share <= limit:
                 high = middle
             else:
                 low = middle + 1
         return TRIED[low] if low < len(TRIED) else 0.0
 
-    def _simulated(
-        self, codes: Ints, share: Floats, size: int, draws: float, entropy: int
-    ) -> float:
-        """Share of the error that the attack takes off in a simulated lab."""
-        n_classes = self.posterior.shape[1]
-        n_bags = max(50, 30_000 // size)
-        counts = np.maximum(np.round(share * n_bags * size / draws), size).astype(int)
-        pool = np.repeat(np.arange(n_classes), counts)
-        names = [str(c) for c in range(n_classes)]
-        drawn = draw_samples(pool, names, n_bags=n_bags, size=size, entropy=entropy)
-        bags, used = drop_unused(drawn)
-        rng = np.random.default_rng(entropy)
-        rows = np.empty(len(used), dtype=np.int64)
-        for c in range(n_classes):
-            mine = pool[used] == c
-            rows[mine] = rng.choice(np.flatnonzero(codes == c), int(mine.sum()))
-        likelihood = (self.posterior / self.prior)[rows]
-        alone = Bags(bags.indptr, np.arange(len(bags.indices)), len(bags.indices))
-        truth = np.asarray(bags.prevalence)
-        shared = np.abs(attack(bags, likelihood) - truth).mean()
-        honest = np.abs(attack(alone, likelihood[bags.indices]) - truth).mean()
-        return float(1 - shared / honest) if honest > 0 else 0.0
+    def _likelihood(self, scores: str) -> Floats:
+        return np.asarray(self.posteriors[scores] / self.prior)
+
+
+def _simulated(
+    likelihood: Floats, codes: Ints, share: Floats, size: int, draws: float, entropy: int
+) -> float:
+    """Share of the error that the attack takes off in a simulated lab."""
+    n_classes = likelihood.shape[1]
+    n_bags = max(50, 30_000 // size)
+    counts = np.maximum(np.round(share * n_bags * size / draws), size).astype(int)
+    pool = np.repeat(np.arange(n_classes), counts)
+    names = [str(c) for c in range(n_classes)]
+    drawn = draw_samples(pool, names, n_bags=n_bags, size=size, entropy=entropy)
+    bags, used = drop_unused(drawn)
+    rng = np.random.default_rng(entropy)
+    rows = np.empty(len(used), dtype=np.int64)
+    for c in range(n_classes):
+        mine = pool[used] == c
+        rows[mine] = rng.choice(np.flatnonzero(codes == c), int(mine.sum()))
+    alone = Bags(bags.indptr, np.arange(len(bags.indices)), len(bags.indices))
+    truth = np.asarray(bags.prevalence)
+    shared = np.abs(attack(bags, likelihood[rows]) - truth).mean()
+    honest = np.abs(attack(alone, likelihood[rows[bags.indices]]) - truth).mean()
+    return float(1 - shared / honest) if honest > 0 else 0.0
