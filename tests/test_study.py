@@ -358,7 +358,7 @@ def test_a_second_process_waits_for_the_first(whole, caplog):
         assert not list(home.glob("units/*.parquet"))
         run_status = str(status_of_plan(home))
         assert "is working on it" in run_status
-    assert child.wait(timeout=120) == 0
+    assert child.wait() == 0
     child.stderr.close()
     assert worker(home) == ""
     assert contents(home) == contents(whole / "one")
