@@ -1,12 +1,17 @@
 """The LeQua lab: formats to the last digit, every fault of a run, tasks that read back."""
 
+import bz2
+import gzip
 import hashlib
 import http.server
+import io
 import json
+import lzma
 import shutil
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +44,9 @@ SIZES = {
     "size": 50,
     "dimensions": 30,
     "helpful": "helpful",
+    "leak_limit": 1.0,  # so small a corpus gives the gold away; see test_leaks.py
+    "seed": 0,
+    "secret": 1,
 }
 RECIPE = Recipe(label="stars", labels=SENTIMENT, **SIZES)
 
@@ -81,7 +89,7 @@ def test_scores_equal_a_straightforward_computation(tmp_path, task, n, k):
         rae.append(sum(abs(a - b) / a for a, b in zip(*smooth, strict=True)) / k)
     np.testing.assert_allclose(scores.errors["ae"]["run"], ae, atol=1e-12)
     np.testing.assert_allclose(scores.errors["rae"]["run"], rae, atol=1e-12)
-    printed = f"MAE: {np.mean(ae):.4f}\nMRAE: {np.mean(rae):.4f}"
+    printed = f"MRAE: {np.mean(rae):.4f}\nMAE: {np.mean(ae):.4f}"
     assert scores.official("run") == printed
     # The order of rows means nothing.
     lines = (tmp_path / "run.csv").read_text().splitlines()
@@ -104,8 +112,8 @@ def test_ordinal_scores_print_like_the_script_of_2024():
     nmd = np.array([0.5, 1.0, 0.0]) / 4
     bins = np.array([nmd[0], 0.0, nmd[2], nmd[1]])  # mean stars 1, none in [2, 3), 3, 5
     assert scores.official("r.csv") == (
-        f"r.csv\nmacro-NMD: {bins.mean():.5f} ~ {bins.std():.5f}\n"
-        f"MNMD: {nmd.mean():.5f} ~ {nmd.std():.5f}\n"
+        f"r.csv\nMNMD: {nmd.mean():.5f} ~ {nmd.std():.5f}\n"
+        f"macro-NMD: {bins.mean():.5f} ~ {bins.std():.5f}\n"
     )
     binary = score_runs(true[:, :2] * 0 + 0.5, {"r": true[:, :2] * 0 + 0.5}, size=250, year=2024)
     assert binary.official("r") == "r\nMRAE: 0.00000 ~ 0.00000\nMAE: 0.00000 ~ 0.00000\n"
@@ -139,7 +147,8 @@ GOOD = ["0,0.5,0.5", "1,0.25,0.75", "2,1,0"]
         (text_of([*GOOD, "", "2,0.5,0.5"]), ["line 6: id 2 is there twice, first in line 4"]),
         ("", ["the file is empty"]),
         ("id,0,1\n", ["there is a header and no row"]),
-        (b"PK\x03\x04\x00\x00junk", ["not a text file"]),
+        (b"PK\x03\x04\x00\x00junk", ["the archive is damaged"]),
+        (b"id,0,1\n0,0.5,\x00", ["not a text file"]),
         (b"id,0,1\n0,\xff\xfe,1\n", ["not a text file in UTF-8"]),
         ("id,0,1\n" + "0," * 600_000, ["too long for a run"]),
     ],
@@ -163,11 +172,107 @@ def test_valid_runs_pass_and_spaces_in_the_header_are_fine(tmp_path):
 
 
 def test_a_zip_with_one_answer_is_read(tmp_path):
-    import zipfile
-
     with zipfile.ZipFile(tmp_path / "run.zip", "w") as archive:
         archive.writestr("answer.csv", text_of(GOOD))
     assert check_run(tmp_path / "run.zip", 2, 3) == []
+
+
+def zipped(members):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+QUOTED = '"id","0","1"\n"0","0.5","0.5"\n"1",0.25,0.75\n"2","1",0\n'
+REAL_FILES = {
+    "as R writes it": QUOTED.encode(),
+    "ids with decimals": b"id,0,1\n0.0,0.5,0.5\n1.0,0.25,0.75\n2.0,1,0\n",
+    "old line ends": text_of(GOOD).replace("\n", "\r").encode(),
+    "byte order mark": b"\xef\xbb\xbf" + text_of(GOOD).encode(),
+    "gzip": gzip.compress(text_of(GOOD).encode()),
+    "bzip2": bz2.compress(text_of(GOOD).encode()),
+    "xz": lzma.compress(text_of(GOOD).encode()),
+    "zip": zipped({"answer.csv": text_of(GOOD)}),
+    "zip of macOS": zipped(
+        {"answer.csv": text_of(GOOD), "__MACOSX/._answer.csv": "x", ".DS_Store": "x"}
+    ),
+    "zip with a folder": zipped({"mine/": "", "mine/answer.csv": text_of(GOOD)}),
+}
+
+
+@pytest.mark.parametrize("kind", REAL_FILES)
+def test_files_as_people_send_them(tmp_path, kind):
+    data = REAL_FILES[kind]
+    (tmp_path / "run").write_bytes(data)
+    for source in (tmp_path / "run", str(tmp_path / "run"), data, io.BytesIO(data)):
+        assert check_run(source, 2, 3) == []
+    np.testing.assert_allclose(read_run(io.BytesIO(data)), [[0.5, 0.5], [0.25, 0.75], [1, 0]])
+    np.testing.assert_allclose(read_run(data, 2, 3)[1], [0.25, 0.75])
+
+
+def test_archives_that_are_no_run():
+    two = zipped({"a.csv": text_of(GOOD), "b.csv": text_of(GOOD)})
+    assert "holds 2 files (a.csv, b.csv)" in check_run(two, 2, 3)[0]
+    assert "holds no file" in check_run(zipped({"x/": ""}), 2, 3)[0]
+    assert "damaged" in check_run(gzip.compress(b"id,0,1\n" * 99)[:-20], 2, 3)[0]
+    for cells in ('0,"0.5,0.5', '0,0.5,"0.5'):
+        assert check_run(f"id,0,1\n{cells}\n".encode(), 2, 1)
+
+
+def test_a_bomb_is_refused_before_it_costs_memory():
+    import tracemalloc
+
+    zeros = b"0" * (1 << 20)
+    out = io.BytesIO()
+    with (
+        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("a.csv", "w") as f,
+    ):
+        for _ in range(300):
+            f.write(zeros)
+    bombs = {"zip": out.getvalue(), "gzip": gzip.compress(zeros * 300, 1)}
+    lying = bytearray(bombs["zip"])  # the directory says that the file is small
+    at = lying.rindex(b"PK\x01\x02")
+    lying[at + 24 : at + 28] = (1000).to_bytes(4, "little")
+    bombs["a zip that lies"] = bytes(lying)
+    bombs["lines"] = gzip.compress(b"\n" * 3_000_000, 1)
+    for kind, bomb in bombs.items():
+        tracemalloc.start()
+        faults = check_run(bomb, 2, 3)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(faults) == 1, kind
+        assert peak < 220 << 20, kind
+
+
+def test_one_faulty_run_does_not_keep_the_others_from_being_scored(tmp_path):
+    write_run(tmp_path / "truth.txt", simplex(30, 2))
+    write_run(tmp_path / "good.csv", simplex(30, 2, 1))
+    write_run(tmp_path / "short.csv", simplex(29, 2, 1))
+    (tmp_path / "odd.csv").write_text("id,0,1\n0,2,3\n")
+    scores = score_runs(
+        tmp_path / "truth.txt",
+        {n: tmp_path / f"{n}.csv" for n in ("good", "short", "odd")},
+        size=100,
+    )
+    assert scores.runs == ["good"]
+    assert set(scores.faults) == {"short", "odd"}
+    assert "1 ids are missing: 29." in scores.faults["short"]
+    assert check_run(tmp_path / "short.csv", 2, 30)[0] == "1 ids are missing: 29."
+    for text in (str(scores), scores.to_markdown(), scores.to_latex(), scores.to_html("x")):
+        assert "missing" in text
+    with pytest.raises(InputError, match="1 ids are missing"):
+        score_runs(tmp_path / "truth.txt", {"short": tmp_path / "short.csv"}, size=100)
+    files = [str(tmp_path / f"{n}") for n in ("truth.txt", "good.csv", "short.csv")]
+    done = CliRunner().invoke(app, ["lequa", "score", "T1A", *files])
+    assert done.exit_code == 1
+    assert "good" in done.output
+    assert "not scored: short" in done.output
+    done = CliRunner().invoke(app, ["lequa", "score", "T1A", *files, "--official"])
+    assert done.exit_code == 1
+    assert done.output.count("MRAE") == 1
 
 
 def test_many_faults_are_cut_off(tmp_path):
@@ -260,7 +365,11 @@ def test_the_cache_is_used_until_a_file_changes(official, tmp_path, monkeypatch)
     ("file", "change", "words"),
     [
         ("test_samples/3.txt", lambda t: t.replace("\n", "\nx", 1), r"test_samples/3.txt, line 2"),
-        ("test_samples/3.txt", lambda t: t[: len(t) // 2], r"line \d+: 30 numbers are expected"),
+        (
+            "test_samples/3.txt",
+            lambda t: t[: t.rindex("\n") - 40],
+            r"line \d+: 30 numbers are expected",
+        ),
         ("test_samples/3.txt", None, "test_samples/3.txt is missing"),
         ("label_map.txt", lambda t: t.replace("1", "7"), "codes must run from 0"),
         ("label_map.txt", lambda t: t.replace("1", "0"), "code 0 is there twice"),
@@ -415,6 +524,94 @@ def test_baselines_resume_and_come_in_the_order_of_the_field(lab, tmp_path, monk
     assert str(again) == str(scores)
 
 
+def test_methods_that_fail_are_listed_with_their_reason(lab, tmp_path):
+    """A training set so small that most methods cannot be fitted."""
+    shutil.copytree(lab / "T1A", tmp_path / "T1A")
+    y = np.load(tmp_path / "T1A" / "train.y.npy")
+    rows = np.concatenate([np.flatnonzero(y == 0)[:1], np.flatnonzero(y == 1)[:9]])
+    X = np.fromfile(tmp_path / "T1A" / "train.f32", dtype="<f4").reshape(len(y), -1)
+    X[rows].tofile(tmp_path / "T1A" / "train.f32")
+    np.save(tmp_path / "T1A" / "train.y.npy", y[rows])
+    gold = lab / "gold" / "T1A" / "test_prevalences.txt"
+    words = ["lequa", "baselines", str(tmp_path / "T1A"), "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, [*words, "--gold", str(gold), "-j", "1", "--no-systems"])
+    assert done.exit_code == 1, done.output
+    page = (tmp_path / "out" / "results.html").read_text()
+    for name in ("PACC", "SLD", "HDy"):
+        assert f"failed: {name}: " in done.output
+        assert f"not scored: {name}: " in done.output
+        assert f"not scored: {name}: " in page
+    assert (tmp_path / "out" / "runs" / "MLPE.csv").is_file()
+
+
+def test_the_lab_page_has_all_tasks_and_teams(lab, tmp_path):
+    for name in ("T1A", "T2A"):
+        folder = tmp_path / "runs" / name
+        for run, seed in (("Team", 1), ("SLD" if name == "T1A" else "SLD-tfidf", 2)):
+            write_run(folder / f"{run}.csv", simplex(30, 2, seed))
+    write_run(tmp_path / "runs" / "T2A" / "runs" / "Other.csv", simplex(30, 2, 3))
+    words = ["lequa", "overview", str(lab / "T1A"), str(lab / "T2A")]
+    page = tmp_path / "lab.html"
+    done = CliRunner().invoke(app, [*words, "--runs", str(tmp_path / "runs"), "-o", str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert "<th scope=row>Team</th><td>x</td><td>x</td>" in text
+    assert "<th scope=row>Other</th><td></td><td>x</td>" in text
+    assert "<i>SLD-tfidf</i>" in text and "<i>Team</i>" not in text
+    for words in ("Estimated against true share of positive", "Signed error", "by the shift"):
+        assert text.count(words) >= 2
+    assert text.count("CD = ") == 2
+    write_run(tmp_path / "runs" / "T1A" / "Late.csv", simplex(9, 2, 1))
+    done = CliRunner().invoke(
+        app,
+        ["lequa", "overview", str(lab / "T1A"), "--runs", str(tmp_path / "runs"), "-o", str(page)],
+    )
+    assert done.exit_code == 1
+    assert "<td>failed</td>" in page.read_text()
+
+
+def test_entries_are_those_of_the_lab(lab):
+    from headcount.lequa.entries import lab_entries
+
+    vector = lab_entries(open_task(lab / "T1A"))[""]
+    names = [m.name for m in vector]
+    assert names[:7] == ["MLPE", "CC", "PCC", "ACC", "PACC", "SLD", "HDy"]
+    by_name = {m.name: m for m in vector}
+    assert [by_name[n].quantifier.cv for n in ("CC", "PCC", "ACC", "PACC", "HDy", "SLD")] == [
+        *(None, None, 0.4, 0.4, 0.4, None)
+    ]
+    assert by_name["KULeuven"].grid["classifier__svc__C"]
+    text = lab_entries(open_task(lab / "T2A"), encoder="models/roberta-tuned")
+    assert [m.name for m in text["tfidf"]][:3] == ["MLPE", "CC-tfidf", "PCC-tfidf"]
+    assert "SLD-RoBERTa" in [m.name for m in text["models/roberta-tuned"]]
+    assert [m.name for m in text[""]] == ["UniPadova"]
+    task = open_task(lab / "T1A")
+    task.classes = ["a", "b", "c"]
+    several = [m.name for m in lab_entries(task)[""]]
+    assert "KULeuven" in several and "HDy" not in several and "UniLeiden" not in several
+    task.form = "text"
+    assert "" not in lab_entries(task)  # UniPadova took part in T2A alone
+
+
+def test_importing_changes_no_global_state():
+    code = (
+        "import csv, logging; before = csv.field_size_limit(), logging.root.handlers[:];"
+        "import headcount.lequa.official, headcount.lequa.solve, headcount.lequa.build;"
+        "print(before == (csv.field_size_limit(), logging.root.handlers[:]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+
+
+def test_long_texts_are_read(official, tmp_path):
+    shutil.copytree(official / "T2A", tmp_path / "T2A")
+    path = tmp_path / "T2A" / "public" / "training_data.txt"
+    long = 'one "two", ' * 50_000
+    quoted = long.replace('"', '""')
+    path.write_text(path.read_text() + f'1,"{quoted}"\n')
+    assert open_task(tmp_path / "T2A").train.X[-1] == long
+
+
 def test_without_gold_there_are_runs_and_no_page(official, tmp_path):
     shutil.copytree(official / "T1A", tmp_path / "T1A")
     task = open_task(tmp_path / "T1A")
@@ -434,13 +631,14 @@ def test_solving_fills_classes_in_order(lab):
 
 
 def test_published_results_stand_beside_official_tasks(lab, monkeypatch):
-    module = sys.modules["headcount.lequa.solve"]
+    from headcount.lequa import page as module
 
     task = open_task(lab / "T1A")
     truth = task.truth("test")
     scores = score_runs(truth, {"SLD": truth}, size=50)
+    assert task.built
     assert module.published_beside(task, scores) == ""  # built here, not official
-    task.seed = None
+    task.built = False
     spec = SPECS["T1A"]
     monkeypatch.setitem(module.SPECS, "T1A", type(spec)("T1A", 2022, 2, "vector", 50, 20, 30))
     beside = module.published_beside(task, scores)
@@ -537,7 +735,7 @@ def test_commands_of_an_organiser_and_a_participant(tmp_path, monkeypatch):
     call(
         *("build", "reviews.parquet", "--label", "stars", "--sentiment", "--helpful", "helpful"),
         *("--train", "300", "--dev", "15", "--test", "20", "--size", "40", "-o", "lab"),
-        *("--form", "vector"),
+        *("--form", "vector", "--leak-limit", "1"),
     )
     assert "valid run" in call("check", "lab/T1A/dummy_test_predictions.txt", "--task", "lab/T1A")
     assert "ids are missing" in call(
@@ -583,9 +781,18 @@ def test_vectors_that_know_no_word_are_refused(corpus, tmp_path):
 
 
 def test_a_frame_of_numbers_as_labels(tmp_path):
-    frame = Frame({"text": ["w " * 150] * 40, "label": np.array([0.0, 1.0] * 19 + [np.nan] * 2)})
+    texts = [" ".join(f"word w{i}x{j}" for j in range(60)) for i in range(40)]
+    frame = Frame({"text": texts, "label": np.array([0.0, 1.0] * 19 + [np.nan] * 2)})
     recipe = Recipe(
-        labels={"0": "no", "1": "yes"}, n_train=6, n_dev=2, n_test=2, size=5, forms=("text",)
+        labels={"0": "no", "1": "yes"},
+        n_train=6,
+        n_dev=2,
+        n_test=2,
+        size=4,
+        forms=("text",),
+        leak_limit=1,
+        seed=0,
+        secret=0,
     )
     build_lab(frame, tmp_path, recipe)
     assert open_task(tmp_path / "T2A").classes == ["no", "yes"]

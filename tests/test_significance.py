@@ -71,6 +71,41 @@ def test_wilcoxon_is_scipys_and_holm_is_stepwise(rng):
     np.testing.assert_allclose(table["p_holm"][order], np.minimum(by_hand, 1))
 
 
+def drawn_errors(seed):
+    """Errors of five methods; half of the matrices have pairs whose means contradict the ranks."""
+    rng = np.random.default_rng(seed)
+    errors = rng.gamma(2.0, 0.05, (60, 5))
+    errors[:, 1] = errors[:, 0] + 0.01 * rng.normal(size=60)
+    if seed % 2:  # better on most rows, far worse on a few
+        errors[:, 2] = errors[:, 0] - 0.005
+        errors[:6, 2] += 0.5
+        errors[:, 3] = errors[:, 0].round(2)  # with ties and zeros
+    return errors
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_signs_and_p_values_are_scipys(seed):
+    errors, names = drawn_errors(seed), list("abcde")
+    table = sig.wilcoxon_holm(errors, names)
+    for row in range(table.n_rows):
+        a = errors[:, names.index(table["method"][row])]
+        b = errors[:, names.index(table["other"][row])]
+        assert table["p"][row] == pytest.approx(stats.wilcoxon(a, b).pvalue, abs=1e-15)
+        less = stats.wilcoxon(a, b, alternative="less").pvalue
+        more = stats.wilcoxon(a, b, alternative="greater").pvalue
+        assert table["better"][row] == str(table["method" if less < more else "other"][row])
+        assert table["difference"][row] == pytest.approx(a.mean() - b.mean())
+        by_mean = table["method" if a.mean() < b.mean() else "other"][row]
+        assert table["conflict"][row] == (by_mean != table["better"][row])
+    assert table["conflict"][1] == bool(seed % 2)  # a against c
+
+
+def test_balanced_ranks_name_no_winner():
+    errors = np.array([[0.1, 0.2], [0.2, 0.1]])
+    assert sig.wilcoxon_holm(errors, ["a", "b"])["better"].tolist() == [""]
+    assert sig.signed_ranks([0.0, 0.0]) == (1.0, 0.0)
+
+
 def test_bootstrap_interval_covers_as_promised():
     rng = np.random.default_rng(0)
     covered = 0

@@ -16,10 +16,23 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
-from headcount import ACC, CC, PACC, SLD, GridSearch, InputError, UniformPrevalence, measure
+from headcount import (
+    ACC,
+    CC,
+    PACC,
+    SLD,
+    GridSearch,
+    InputError,
+    PrevalenceGrid,
+    UniformPrevalence,
+    measure,
+)
 from headcount.cli.app import app
 from headcount.data import Dataset
-from headcount.report.page import published, study_table
+from headcount.data.dataset import Part
+from headcount.report.page import published
+from headcount.report.study_page import study_table, write_page
+from headcount.report.tweets import shift_span
 from headcount.study import Method, Results, Study, example, load, run, status
 
 TOML = """
@@ -275,8 +288,115 @@ def test_a_damaged_unit_is_done_again(whole):
     expected = contents(whole / "one")
     path = sorted((whole / "one" / "units").iterdir())[0]
     path.write_bytes(path.read_bytes()[:100])
+    assert not status(whole / "one").finished
     run(load(whole / "tiny.toml"), whole / "one", n_jobs=1)
     assert contents(whole / "one") == expected
+
+
+def test_a_flipped_byte_is_found_and_the_unit_done_again(whole, caplog):
+    import shutil
+
+    home = whole / "flipped"
+    shutil.copytree(whole / "one", home)
+    path = sorted((home / "units").iterdir())[0]
+    data = bytearray(path.read_bytes())
+    changed = 0
+    for at in range(8, len(data), 97):  # some flips break the file, others change a number
+        flipped = bytearray(data)
+        flipped[at] ^= 1
+        path.write_bytes(flipped)
+        assert not status(home).finished
+        assert "1 damaged" in str(status(home))
+        changed += 1
+    assert changed > 20
+    run(load(whole / "tiny.toml"), home, n_jobs=1)
+    assert "is damaged: its unit is done again" in caplog.text
+    assert contents(home) == contents(whole / "one")
+    assert status(home).finished
+
+
+def test_damaged_results_are_not_read(whole):
+    import shutil
+
+    home = whole / "results"
+    shutil.copytree(whole / "one", home)
+    data = bytearray((home / "results.parquet").read_bytes())
+    data[len(data) // 2] ^= 1
+    (home / "results.parquet").write_bytes(data)
+    with pytest.raises(InputError, match=r"damaged \(results.parquet is not as it was written"):
+        Results.read(home)
+    run(load(whole / "tiny.toml"), home, n_jobs=1)
+    assert contents(home) == contents(whole / "one")
+
+
+def wait_for(condition, seconds=60):
+    """Poll until something holds; a deadline, not a guess, ends a test that would hang."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_second_process_waits_for_the_first(whole, caplog):
+    from headcount.study.store import worker, working_on
+
+    home = whole / "both"
+    with working_on(home):
+        assert f"process {os.getpid()} on " in worker(home)
+        child = subprocess.Popen(
+            command(whole / "tiny.toml", home, "--jobs", "1"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        said = child.stderr.readline()
+        while said and "waiting for it" not in said:
+            said = child.stderr.readline()
+        assert f"process {os.getpid()}" in said
+        assert not list(home.glob("units/*.parquet"))
+        run_status = str(status_of_plan(home))
+        assert "is working on it" in run_status
+    assert child.wait() == 0
+    child.stderr.close()
+    assert worker(home) == ""
+    assert contents(home) == contents(whole / "one")
+
+
+def status_of_plan(home):
+    (home / "plan.json").write_text(json.dumps({"name": "x", "select": ["a"], "test": None}))
+    return status(home)
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    """Units that would run for minutes: without the watch, workers outlive their parent."""
+    (tmp_path / "slow.py").write_text(
+        "import os, sys, time\n"
+        "from pathlib import Path\n"
+        "from joblib import Parallel, delayed\n"
+        "from headcount.study.runner import end_with_parent\n"
+        "def slow(parent, folder):\n"
+        "    end_with_parent(parent)\n"
+        "    Path(folder, f'{os.getpid()}.pid').touch()\n"
+        "    time.sleep(300)\n"
+        "if __name__ == '__main__':\n"
+        "    jobs = (delayed(slow)(os.getpid(), sys.argv[1]) for _ in range(2))\n"
+        "    Parallel(n_jobs=2)(jobs)\n"
+    )
+    with subprocess.Popen([sys.executable, tmp_path / "slow.py", tmp_path]) as parent:
+        assert wait_for(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
+        pids = [int(path.stem) for path in tmp_path.glob("*.pid")]
+        assert all(Path(f"/proc/{pid}").exists() for pid in pids)
+        parent.kill()
+
+    def gone(pid):
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] == "Z"
+        except FileNotFoundError:
+            return True
+
+    assert wait_for(lambda: all(gone(pid) for pid in pids))
 
 
 def test_a_method_that_fails_with_one_seed_is_left_out(tmp_path):
@@ -287,6 +407,9 @@ def test_a_method_that_fails_with_one_seed_is_left_out(tmp_path):
     assert study_table(results, "ae").methods == ["CC", "PACC"]
     assert results.failures() == ["sometimes on iris (seed 1): RuntimeError: no luck"]
     assert CliRunner().invoke(app, ["study", "report", str(tmp_path)]).exit_code == 0
+    text = (tmp_path / "report.html").read_text()
+    assert "Left out, because they failed somewhere: sometimes." in text
+    assert "no luck" in text
 
 
 class FailsOnSeedOne(CC):
@@ -331,8 +454,6 @@ def test_paths_of_a_base_stay_where_they_are(tmp_path):
 
 def test_an_impossible_grid_is_refused_before_any_work(tmp_path):
     data = Dataset.split("wine", *load_wine(return_X_y=True))
-    from headcount import PrevalenceGrid
-
     with pytest.raises(InputError, match="above max_bags"):
         Study("x", [data], {"CC": CC()}, PrevalenceGrid(n_points=5001))
 
@@ -373,9 +494,53 @@ def test_the_tweet_study_runs_on_any_table(tmp_path):
     assert "Beside the published results" in page
     assert f"{study_table(results, 'rae').means[1, 0]:.3f} / 0.534" in page  # SLD on SST
     assert "/ 3.804" in page  # SVM(RAE) on SST
-    assert page.count("<svg") >= 14
+    assert page.count("<svg") >= 12
     outside = set(re.findall(r"""(?:src|href)=["']?(https?:[^"' >]+)""", page))
     assert all("w3.org" in link for link in outside)
+
+
+def paper_like(name, sizes):
+    """Three classes with the sizes of a data set of the tweet paper."""
+    rng = np.random.default_rng(0)
+    labels = np.array(["negative", "neutral", "positive"])
+    parts = []
+    for n in sizes:
+        y = np.arange(n) % 3
+        parts.append(Part(rng.normal(size=(n, 4)) + 1.5 * np.eye(3, 4)[y], labels[y]))
+    return Dataset(name, parts[0], parts[2], parts[1])
+
+
+def test_the_tweet_page_has_the_tables_of_the_paper(tmp_path):
+    data = [paper_like("HCR", (797, 797, 798)), paper_like("OMD", (1576, 263, 787))]
+    methods = {"CC": CC(), "PACC": PACC(), "SLD": SLD(), "own": ACC()}
+    protocol = PrevalenceGrid(n_points=4, repeats=2, size=40)
+    study = Study("t", data, methods, protocol, published="tweets")
+    results = run(study, tmp_path, n_jobs=1)
+    write_page(results, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    # Table 1: sizes, total, shift, prevalences of labelled and test items, averages.
+    for words in ("<td>2,392</td>", "U(positive)", "<tr class=average><th scope=row>average"):
+        assert words in text
+    about = results.provenance["datasets"]["HCR"]
+    shift = np.abs(np.subtract(about["test_prevalence"], about["prevalence"])).mean()
+    assert f"<td>{shift:.4f}</td>" in text
+    # Tables 4 and 5: ranks among the methods of 2016, whose ranks stand in brackets.
+    table = study_table(results, "ae")
+    three = [table.methods.index(m) for m in ("CC", "PACC", "SLD")]
+    ranks = np.argsort(np.argsort(table.means[three, 0])) + 1
+    row = "".join(f"<td>{r} ({old})</td>" for r, old in zip(ranks, (5, 3, 7), strict=True))
+    assert f"<th scope=row>HCR</th>{row}" in text
+    # Tables 6 and 7: signs of 2016 beside ours.
+    assert "<th scope=row>SLD</th><td>&lt;</td>" in text  # RAE: SLD against CC in 2016
+    assert (
+        text.count("Uncorrected") == 2
+        and text.count("Holm&#x27;s correction") + text.count("Holm's correction") >= 2
+    )
+    # Figures 1 and 2: lines at the shifts of 2016, for the paper's own data alone.
+    assert shift_span(results) == (0.0171, 0.0630)
+    assert "The dotted lines enclose" in text
+    other = Study("t", [paper_like("HCR", (90, 90, 90))], methods, protocol, published="tweets")
+    assert shift_span(run(other, tmp_path / "b", n_jobs=1)) is None
 
 
 def test_published_tables_are_the_papers():

@@ -21,7 +21,7 @@ from headcount.data import Dataset
 from headcount.evaluation import leaderboard
 from headcount.lequa import baselines, build_lab, make_corpus, open_task
 from headcount.lequa.build import SENTIMENT, Recipe
-from headcount.lequa.score import Scores
+from headcount.lequa.page import TaskResult, lab_page
 from headcount.methods import (
     ACC,
     CC,
@@ -41,7 +41,8 @@ from headcount.methods import (
     Quantifier,
 )
 from headcount.protocols import UniformPrevalence
-from headcount.report.page import page, write_page
+from headcount.report.page import page
+from headcount.report.study_page import write_page
 from headcount.study import Study
 from headcount.study import run as run_study
 
@@ -105,32 +106,34 @@ def run(n_bags: int = 2000, seed: int = 0, folder: Path = Path("headcount-demo")
         f"data set: {time.perf_counter() - began:.1f} s. Lower is better."
     )
     write_page(results, folder / "report.html")
-    boards = lab(folder, seed, console)
-    write_text(folder / "index.html", _index(boards))
+    write_text(folder / "index.html", _index(lab(folder, seed, console)))
     console.print(f"\nAll of it on one page: {folder / 'index.html'}")
 
 
-def lab(folder: Path, seed: int, console: Console) -> dict[str, Scores]:
+def lab(folder: Path, seed: int, console: Console) -> list[TaskResult]:
     """Build a small LeQua from made-up reviews, and run the baselines and systems on it."""
     corpus = make_corpus(12_000, random_state=seed)
-    sizes: dict[str, Any] = {"n_dev": 60, "n_test": 200, "helpful": "helpful", "seed": seed}
+    # So small a corpus gives the gold away, which is said; a demonstration has no competitors.
+    sizes: dict[str, Any] = {"n_dev": 60, "n_test": 200, "helpful": "helpful", "leak_limit": 1.0}
+    sizes |= {"dimensions": 100, "seed": seed, "secret": seed}
     recipes = [
-        Recipe(label="stars", labels=SENTIMENT, n_train=1500, dimensions=100, **sizes),
-        Recipe(label="category", n_train=2500, forms=("vector",), dimensions=100, **sizes),
+        Recipe(label="stars", labels=SENTIMENT, n_train=1500, **sizes),
+        Recipe(label="category", n_train=2000, forms=("vector",), size=60, **sizes),
     ]
-    boards: dict[str, Scores] = {}
+    results = []
     shutil.rmtree(folder / "lab", ignore_errors=True)
     for part, recipe in zip("ab", recipes, strict=True):
-        for place in build_lab(corpus, folder / "lab" / part, recipe):
+        for place in build_lab(corpus, folder / "lab" / part, recipe, tell=console.print):
             task = open_task(place)
             scores = baselines(task, folder / task.name, n_jobs=-1, progress=True)
             if scores is not None:
-                boards[task.name] = scores
+                results.append(TaskResult(task, scores))
                 console.print(f"\n[bold]{task.name}[/bold] {task!r}\n{scores}")
-    return boards
+    write_text(folder / "lab.html", lab_page(results, "A small LeQua lab"))
+    return results
 
 
-def _index(boards: dict[str, Scores]) -> str:
+def _index(results: list[TaskResult]) -> str:
     about = {
         "T1A": "two sentiments, vectors",
         "T2A": "two sentiments, the same reviews as texts",
@@ -140,10 +143,12 @@ def _index(boards: dict[str, Scores]) -> str:
         "<h1>Headcount: a small LeQua lab</h1><p>How often does each class occur in samples of "
         "unlabelled reviews? Every sample has other shares of classes. The reviews are made up by "
         "rule; the methods are the lab's baselines and its participants' systems.</p>"
+        "<p><a href='lab.html'>The whole lab on one page</a>: data, teams, tests and figures.</p>"
     ]
-    for name, scores in boards.items():
-        parts.append(f"<h2>{name}: {about[name]}</h2>{scores.board()}")
-        parts.append(f"<p><a href='{name}/results.html'>Tests and diagram of {name}</a></p>")
+    for result in results:
+        name = result.task.name
+        parts.append(f"<h2>{name}: {about[name]}</h2>{result.scores.board()}")
+        parts.append(f"<p><a href='{name}/results.html'>Tests and figures of {name}</a></p>")
     parts.append(
         "<h2>Twenty methods</h2><p><a href='report.html'>All methods on scikit-learn's data</a>: "
         "tables, tests and figures.</p>"

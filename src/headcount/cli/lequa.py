@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
+
+from headcount.cli.lequa_scores import check, overview, score
 
 app = typer.Typer(help="Build, check, score and solve shared tasks.", no_args_is_help=True)
 Task = Annotated[Path, typer.Argument(help="Folder or zip file of the task.")]
@@ -84,9 +86,31 @@ def build(
     vectors: Annotated[str, typer.Option(help="learnt, or a file of word vectors.")] = "learnt",
     layout: Annotated[str, typer.Option("--format", help="compact or official.")] = "compact",
     zips: Annotated[bool, typer.Option("--zip", help="Zip files too (official format).")] = False,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    max_reuse: Annotated[
+        int | None, typer.Option(help="Test samples that an item may be in.", min=1)
+    ] = None,
+    leak_limit: Annotated[
+        float,
+        typer.Option(
+            help="Share of the error that an attack on shared items may take off; 1: any.",
+            min=0,
+            max=1,
+        ),
+    ] = 0.1,
+    near: Annotated[
+        float, typer.Option(help="Overlap of texts that are nearly equal.", min=0.1, max=1)
+    ] = 0.8,
+    seed: Annotated[
+        int | None, typer.Option(help="Of the split and the dev samples; fresh otherwise.", min=0)
+    ] = None,
+    secret: Annotated[
+        int | None, typer.Option(help="Of the test samples; keep it. Fresh otherwise.", min=0)
+    ] = None,
 ) -> None:
-    """Build a task from a corpus: vectors (T1) and texts (T2) of the same items, gold apart."""
+    """Build a task from a corpus: vectors (T1) and texts (T2) of the same items, gold apart.
+
+    Refused if the test samples share so many items that the gold can be worked out from them.
+    """
     from headcount.data import read_table
     from headcount.exceptions import InputError, choose
     from headcount.lequa.build import SENTIMENT, Recipe, build_lab
@@ -111,15 +135,41 @@ def build(
         prevalence=_shares(_pairs(prevalence, "--prevalence")),
         forms=("vector", "text") if form == "both" else (form,),
         vectors=vectors,
+        max_reuse=max_reuse,
+        leak_limit=leak_limit,
+        near=near,
         seed=seed,
+        secret=secret,
     )
     wanted = [text, label, *([helpful] if helpful else [])]
     frame = read_table(corpus, list(dict.fromkeys(wanted)))
-    folders = build_lab(frame, output, recipe, official=layout == "official", zips=zips)
+    folders = build_lab(
+        frame, output, recipe, official=layout == "official", zips=zips, tell=typer.echo
+    )
     for folder in folders:
         shown = repr(open_task(folder)) if layout == "compact" else str(folder / "public")
         typer.echo(shown)
-    typer.echo(f"Tasks in {output}; the truth about the test samples is apart, in {output}/gold.")
+    typer.echo(
+        f"Tasks in {output}; the truth about the test samples, and the seeds they were drawn with, "
+        f"are apart, in {output}/gold: publish it after the deadline, and not before."
+    )
+
+
+@app.command()
+def leak(
+    task: Task,
+    gold: Gold = None,
+    vectorizer: Vectorizer = "tfidf",
+    limit: Annotated[float, typer.Option(help="Share of the error; above it, exit code 1.")] = 0.1,
+) -> None:
+    """Measure how much the items that test samples share give away about the gold."""
+    from headcount.lequa.solve import measure_leak
+    from headcount.lequa.task import open_task
+
+    found = measure_leak(open_task(task, gold), vectorizer)
+    typer.echo(f"{found}.")
+    if found.share > limit:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -142,95 +192,6 @@ def convert(
     else:
         shutil.copytree(opened.folder, output, ignore=shutil.ignore_patterns("stamps.json"))
     typer.echo(f"Wrote {output}")
-
-
-@app.command()
-def check(
-    run: Annotated[Path, typer.Argument(help="File of estimated prevalences.")],
-    task: Annotated[str, typer.Option(help="Official name (T1A), or the task's folder.")],
-    split: Annotated[str, typer.Option(help="dev or test.")] = "test",
-) -> None:
-    """List every fault of a run; exit code 1 if there are any."""
-    from headcount.exceptions import InputError, choose
-    from headcount.lequa.runs import check_run
-
-    choose("split", split, ["dev", "test"])
-    rules = _rules(task)
-    if split not in rules.counts:
-        raise InputError(f"{task} has no {split} samples.")
-    n_classes, n_samples = rules.n_classes, rules.counts[split]
-    faults = check_run(run, n_classes, n_samples)
-    for fault in faults:
-        typer.echo(f"{run.name}: {fault}")
-    if faults:
-        raise typer.Exit(1)
-    typer.echo(f"{run.name} is a valid run: {n_samples:,} samples, {n_classes} classes.")
-
-
-@app.command()
-def score(
-    task: Annotated[str, typer.Argument(help="Official name (T1A), or the task's folder.")],
-    truth: Annotated[Path, typer.Argument(help="File of true prevalences.")],
-    runs: Annotated[list[Path], typer.Argument(help="Files of estimates.")],
-    official: Annotated[
-        bool, typer.Option("--official", help="Print what the official script prints.")
-    ] = False,
-    table: Annotated[str, typer.Option(help="text, markdown, latex or html.")] = "text",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
-) -> None:
-    """Score runs: mean and deviation, ranked, with marks and pairwise tests."""
-    from headcount._core.files import write_text
-    from headcount.exceptions import InputError, choose
-    from headcount.inference.significance import LEGEND
-    from headcount.lequa.runs import read_run
-    from headcount.lequa.score import score_runs
-
-    choose("kind of table", table, ["text", "markdown", "latex", "html"])
-    names = [path.stem for path in runs]
-    if len(set(names)) < len(names):
-        names = [str(path) for path in runs]
-    if len(set(names)) < len(names):
-        raise InputError("a run is given twice.")
-    if official:
-        names = [str(path) for path in runs]
-    true = read_run(truth)
-    rules = _rules(task)
-    counts = sorted(set(rules.counts.values()))
-    if true.shape[1] != rules.n_classes or (len(true) not in counts and Path(task).exists()):
-        raise InputError(
-            f"{truth.name} has {len(true)} samples of {true.shape[1]} classes, and {task} has "
-            f"{' or '.join(map(str, counts))} of {rules.n_classes}."
-        )
-    scores = score_runs(
-        true,
-        dict(zip(names, runs, strict=True)),
-        size=rules.size,
-        ordinal=rules.ordinal,
-        year=rules.year,
-    )
-    if official:
-        text = "\n".join(scores.official(name) for name in names)
-    elif table == "html":
-        text = scores.to_html(f"{Path(task).name}: scores")
-    else:
-        text = {"text": str(scores), "markdown": scores.to_markdown(), "latex": scores.to_latex()}[
-            table
-        ]
-        if table == "text" and len(names) > 1:
-            tests = scores.pairwise()
-            lines = [
-                f"{tests['method'][i]} - {tests['other'][i]}: {tests['difference'][i]:+.5f}, "
-                f"p = {tests['p_holm'][i]:.2g}"
-                for i in range(tests.n_rows)
-            ]
-            first = next(iter(scores.errors)).upper()
-            title = f"Wilcoxon signed-rank tests by {first}, Holm's correction:"
-            text += "\n".join([f"\n{LEGEND}\n", title, *lines])
-    if output is None:
-        typer.echo(text)
-    else:
-        write_text(output, text + "\n")
-        typer.echo(f"Wrote {output}")
 
 
 @app.command()
@@ -301,27 +262,46 @@ def baselines(
     gold: Gold = None,
     systems: Annotated[bool, typer.Option(help="Run the participants' systems too.")] = True,
     vectorizer: Vectorizer = "tfidf",
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="For tasks of texts: a second set of rows, on this model (a path)."),
+    ] = None,
     jobs: Jobs = -1,
 ) -> None:
-    """Run all baselines of the lab and write the results page; goes on where it stopped."""
+    """Run all baselines of the lab and write the results page; goes on where it stopped.
+
+    Methods that failed are listed with the reason; the exit code is then 1.
+    """
     from headcount.inference.significance import LEGEND
-    from headcount.lequa.solve import baselines as solve_all
+    from headcount.lequa.solve import run_baselines
     from headcount.lequa.task import open_task
 
     opened = open_task(task, gold)
     typer.echo(repr(opened), err=True)
     try:
-        scores = solve_all(
-            opened, output, systems=systems, vectorizer=vectorizer, n_jobs=jobs, progress=True
+        found = run_baselines(
+            opened,
+            output,
+            systems=systems,
+            vectorizer=vectorizer,
+            encoder=encoder,
+            n_jobs=jobs,
+            progress=True,
         )
     except KeyboardInterrupt:
         typer.echo("\nStopped. Run the same command again: it goes on where it was.", err=True)
         raise typer.Exit(130) from None
-    if scores is None:
+    if found.scores is not None:
+        typer.echo(f"{found.scores}\n{LEGEND}")
+        typer.echo(f"\nRuns in {output / 'runs'}; the page: {output / 'results.html'}")
+    elif found.runs:
         typer.echo(f"Runs in {output / 'runs'}. Without the gold there is nothing to score.")
-        return
-    typer.echo(f"{scores}\n{LEGEND}")
-    typer.echo(f"\nRuns in {output / 'runs'}; the page: {output / 'results.html'}")
+    for name, why in found.failures.items():
+        typer.echo(f"failed: {name}: {why}", err=True)
+    for note in found.notes:
+        typer.echo(f"note: {note}", err=True)
+    if found.failures:
+        raise typer.Exit(1)
 
 
 def _pairs(text: str | None, option: str) -> dict[str, str] | None:
@@ -346,29 +326,5 @@ def _shares(pairs: dict[str, str] | None) -> dict[str, float] | None:
         raise InputError(f"--prevalence must give numbers, got {pairs}.") from None
 
 
-class _Rules(NamedTuple):
-    """What runs of a task must look like, and how they are scored."""
-
-    n_classes: int
-    size: int
-    ordinal: bool
-    year: int
-    counts: dict[str, int]  # samples of dev and test
-
-
-def _rules(task: str) -> _Rules:
-    """Rules of a task's folder, or of an official task; a folder of that name comes first."""
-    from headcount.exceptions import InputError
-    from headcount.lequa.task import open_task
-    from headcount.lequa.tasks import SPECS
-
-    if Path(task).exists():
-        opened = open_task(task)
-        found = {"dev": opened.dev, "test": opened.test}
-        counts = {split: len(s.bags) for split, s in found.items() if s is not None}
-        return _Rules(opened.n_classes, opened.size, opened.ordinal, 2022, counts)
-    if task not in SPECS:
-        raise InputError(f"{task!r} is neither a task's folder nor one of {', '.join(SPECS)}.")
-    spec = SPECS[task]
-    counts = {"dev": spec.n_dev, "test": spec.n_test}
-    return _Rules(spec.n_classes, spec.size, spec.ordinal, spec.year, counts)
+for _command in (check, score, overview):
+    app.command()(_command)

@@ -39,7 +39,7 @@ def run(
     """Run a study, or go on where it stopped."""
     from headcount.exceptions import InputError
     from headcount.inference.significance import LEGEND
-    from headcount.report.page import study_table
+    from headcount.report.study_page import study_table
     from headcount.study import load
     from headcount.study import run as run_study
     from headcount.study import status as study_status
@@ -85,7 +85,7 @@ def report(
 ) -> None:
     """Write a study's page: tables, tests, figures, and how it was run."""
     from headcount.exceptions import choose
-    from headcount.report.page import study_table, write_page
+    from headcount.report.study_page import study_table, write_page
     from headcount.study import Results
 
     results = Results.read(folder)

@@ -4,7 +4,7 @@ from headcount.lequa.build import build_lab
 from headcount.lequa.corpus import make_corpus
 from headcount.lequa.runs import check_run, read_run, write_run
 from headcount.lequa.score import score_runs
-from headcount.lequa.solve import TaskData, baselines, solve
+from headcount.lequa.solve import TaskData, baselines, measure_leak, run_baselines, solve
 from headcount.lequa.task import Samples, Task, open_task
 
 __all__ = [
@@ -15,8 +15,10 @@ __all__ = [
     "build_lab",
     "check_run",
     "make_corpus",
+    "measure_leak",
     "open_task",
     "read_run",
+    "run_baselines",
     "score_runs",
     "solve",
     "write_run",

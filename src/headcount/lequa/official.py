@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
+import logging
 import os
 import re
 import zipfile
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,13 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._core.files import read_json, write_json, write_whole
+from headcount._core.types import Ints
 from headcount.exceptions import InputError
+from headcount.lequa.duplicates import repeated_inside
+from headcount.lequa.readers import TextReader, VectorReader
 from headcount.lequa.runs import read_run
 from headcount.lequa.task import save_array, write_items, write_task
 from headcount.lequa.tasks import SPECS
 
+log = logging.getLogger(__name__)
 PARTS = {"train": "training_data.txt", "dev": "dev_samples/", "test": "test_samples/"}
-csv.field_size_limit(1 << 30)
 
 
 class _Files:
@@ -36,8 +37,7 @@ class _Files:
         self.name = path.name
         if path.is_file():
             self._zips(_siblings(path))
-        elif any(path.glob("*.zip")) and not (path / "public").is_dir():
-            found = sorted(path.glob("*.zip"))
+        elif (found := sorted(path.glob("*.zip"))) and not (path / "public").is_dir():
             tasks = sorted({p.name.split(".")[0] for p in found})
             if len(tasks) > 1:
                 raise InputError(
@@ -111,7 +111,7 @@ class _Files:
 def compacted(path: Path) -> Path:
     """Folder with the compact form of an official task, made or renewed if need be."""
     files = _Files(path)
-    home = (path if path.is_dir() else path.parent) / f".headcount-{files.name}"
+    home = _place(path, files.name)
     known = read_json(home / "stamps.json") or {}
     with ExitStack() as stack:
         for archive in files.zips.values():
@@ -143,6 +143,28 @@ def compacted(path: Path) -> Path:
             ordinal=bool(spec and spec.ordinal),
         )
     return home
+
+
+def _place(path: Path, name: str) -> Path:
+    """Folder for the compact form: beside the data, or in the user's cache if that is read-only."""
+    beside = (path if path.is_dir() else path.parent) / f".headcount-{name}"
+    if _can_write(beside):
+        return beside
+    root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    key = hashlib.sha256(str(beside.resolve()).encode()).hexdigest()[:16]
+    return Path(root).expanduser() / "headcount" / "lequa" / f"{name}-{key}"
+
+
+def _can_write(folder: Path) -> bool:
+    """Whether files can be written into a folder, which is made if need be."""
+    probe = folder / f".{os.getpid()}.probe"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError:
+        return False
+    return True
 
 
 def _siblings(path: Path) -> list[Path]:
@@ -209,8 +231,8 @@ def _convert(files: _Files, home: Path, part: str, text: bool, n_classes: int) -
         for stale in home.glob(f"{part}.*"):
             stale.unlink()
         return
-    reader: Any = _TextReader() if text else _VectorReader(len(_header(files)) - 1)
-    labels = reader.read(files, keys, home / f"{part}.f32", labelled=part == "train")
+    reader: Any = TextReader() if text else VectorReader(len(_header(files)) - 1)
+    labels = reader.read(files.read, keys, home / f"{part}.f32", labelled=part == "train")
     if reader.n_items == 0:
         raise InputError(f"{keys[0]} holds no items.")
     for row, label in enumerate(labels):
@@ -226,140 +248,27 @@ def _convert(files: _Files, home: Path, part: str, text: bool, n_classes: int) -
             f"{keys[odd]} has {sizes[odd]} items, and the other samples {int(np.median(sizes))}: "
             "is it cut short?"
         )
-    if isinstance(reader, _TextReader):
+    if isinstance(reader, TextReader):
         write_items(home, part, np.array(reader.kept, dtype=object))
     if part == "train":
         save_array(home / "train.y.npy", np.asarray(labels, dtype=np.int64))
         return
-    save_array(home / f"{part}.indptr.npy", np.asarray(reader.indptr, dtype=np.int64))
-    save_array(home / f"{part}.indices.npy", np.asarray(reader.indices, dtype=np.int32))
+    indptr = np.asarray(reader.indptr, dtype=np.int64)
+    indices = np.asarray(reader.indices, dtype=np.int32)
+    _tell_repeated(files.name, part, indptr, indices)
+    save_array(home / f"{part}.indptr.npy", indptr)
+    save_array(home / f"{part}.indices.npy", indices)
 
 
-class _Reader:
-    """Reads sample files one after the other and keeps each distinct item once."""
-
-    def __init__(self) -> None:
-        self.seen: dict[bytes, int] = {}
-        self.indices: list[int] = []
-        self.indptr: list[int] = [0]
-        self.n_items = 0
-
-    def _known(self, raw: bytes, labelled: bool) -> int | None:
-        """Number of an item that was met before; labelled items are never joined."""
-        if labelled:
-            return None
-        return self.seen.setdefault(hashlib.blake2b(raw, digest_size=16).digest(), self.n_items)
-
-
-class _VectorReader(_Reader):
-    def __init__(self, columns: int):
-        super().__init__()
-        self.columns = columns
-
-    def read(self, files: _Files, keys: list[str], path: Path, *, labelled: bool) -> list[float]:
-        """Append the distinct rows of all files to `path`; give the labels."""
-        from headcount.kernels.compiled.numbers import POWERS, parse_row
-
-        labels: list[float] = []
-        width = self.columns + labelled
-        names = (["label"] if labelled else []) + [str(i) for i in range(self.columns)]
-        expected = ",".join(names).encode()
-        beside = path.with_name(f".{path.name}.part")
-        with beside.open("wb") as out:
-            for key in keys:
-                data = files.read(key)
-                _check_header(data, key, expected)
-                buffer = np.frombuffer(data, dtype=np.uint8)
-                fresh: list[NDArray[np.float32]] = []
-                for start, stop, number in _line_ranges(data):
-                    known = self._known(data[start:stop], labelled)
-                    if known is not None and known < self.n_items:
-                        self.indices.append(known)
-                        continue
-                    row = np.empty(width, dtype=np.float32)
-                    wrong = parse_row(buffer, start, stop, row, POWERS)
-                    if wrong < 0 and not np.isfinite(row).all():
-                        wrong = start
-                    if wrong >= 0:
-                        raise InputError(
-                            f"{key}, line {number}: {width} numbers are expected; cannot read "
-                            f"{data[wrong : wrong + 20].decode(errors='replace')!r}."
-                        )
-                    if labelled:
-                        labels.append(float(row[0]))
-                        row = row[1:]
-                    fresh.append(row)
-                    self.indices.append(self.n_items)
-                    self.n_items += 1
-                if fresh:
-                    out.write(np.stack(fresh).astype("<f4").tobytes())
-                self.indptr.append(len(self.indices))
-        os.replace(beside, path)
-        return labels
-
-
-class _TextReader(_Reader):
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: list[str] = []
-
-    def read(self, files: _Files, keys: list[str], path: Path, *, labelled: bool) -> list[float]:  # noqa: ARG002
-        """Keep the distinct texts of all files; give the labels."""
-        labels: list[float] = []
-        expected = ["label", "text"] if labelled else ["text"]
-        for key in keys:
-            try:
-                whole = files.read(key).decode("utf-8-sig")
-            except UnicodeDecodeError as error:
-                raise InputError(f"{key} is not UTF-8: {error}.") from None
-            rows = csv.reader(io.StringIO(whole, newline=""))
-            header = [cell.strip() for cell in next(rows, [])]
-            if header != expected:
-                raise InputError(f"{key}: the header must be {','.join(expected)!r}, got {header}.")
-            for row in rows:
-                if len(row) != len(expected):
-                    raise InputError(
-                        f"{key}, line {rows.line_num}: {len(row)} cells, not {len(expected)}."
-                    )
-                known = self._known(row[-1].encode(), labelled)
-                if known is not None and known < self.n_items:
-                    self.indices.append(known)
-                    continue
-                if labelled:
-                    labels.append(_label(row[0]))
-                self.kept.append(row[-1])
-                self.indices.append(self.n_items)
-                self.n_items += 1
-            self.indptr.append(len(self.indices))
-        return labels
-
-
-def _line_ranges(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Start, end and number of each line after the header, empty ones left out."""
-    start = data.find(b"\n") + 1
-    number = 1
-    while 0 < start < len(data):
-        number += 1
-        stop = data.find(b"\n", start)
-        stop = len(data) if stop < 0 else stop
-        end = stop - 1 if data[stop - 1 : stop] == b"\r" else stop
-        if end > start:
-            yield start, end, number
-        start = stop + 1
-
-
-def _check_header(data: bytes, key: str, expected: bytes) -> None:
-    header = data[: data.find(b"\n")].removeprefix(b"\xef\xbb\xbf").rstrip(b"\r")
-    if header != expected and header.replace(b" ", b"") != expected:
-        raise InputError(
-            f"{key}: the header must be {expected[:30].decode()}..., got "
-            f"{header[:30].decode(errors='replace')!r}."
+def _tell_repeated(name: str, part: str, indptr: Ints, indices: NDArray[Any]) -> None:
+    """Say which samples hold an item more than once: their items are then not independent."""
+    repeated = repeated_inside(indptr, indices)
+    if repeated.any():
+        log.warning(
+            "%s: %d of %d %s samples hold an item more than once, first sample %d (%d repeats).",
+            *(name, int((repeated > 0).sum()), len(repeated), part),
+            *(int(np.argmax(repeated > 0)), int(repeated[np.argmax(repeated > 0)])),
         )
-
-
-def _label(cell: str) -> float:
-    """Code of a class; what is none becomes a number that no class has."""
-    return float(cell) if cell.strip().isdigit() else -1.0
 
 
 def _prevalences(files: _Files, home: Path, n_classes: int) -> None:

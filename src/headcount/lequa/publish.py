@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._core.files import write_text, write_whole
+from headcount._core.files import write_whole
 from headcount.lequa.runs import write_run
-from headcount.lequa.task import Task
+from headcount.lequa.task import Task, write_label_map
 
 
 def write_official(task: Task, folder: Path) -> None:
@@ -23,8 +23,7 @@ def write_official(task: Task, folder: Path) -> None:
     header = ",".join(names)
     data = f"label,{header}\n".encode() + b"".join(lines)
     write_whole(public / "training_data.txt", lambda beside: beside.write_bytes(data))
-    rows = "\n".join(f"{label} {code}" for code, label in enumerate(task.classes))
-    write_text(public / "label_map.txt", rows + "\n")
+    write_label_map(public, task.classes)
     for split in ("dev", "test"):
         samples = task.dev if split == "dev" else task.test
         if samples is None:

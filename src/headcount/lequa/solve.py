@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from headcount._core.files import write_parquet, write_text
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.data.dataset import Part
 from headcount.exceptions import InputError
+from headcount.lequa.entries import GRID, lab_entries, short_name
+from headcount.lequa.page import TaskResult, result_page
+from headcount.lequa.reuse import Leak, Scored
 from headcount.lequa.runs import write_run
 from headcount.lequa.score import Scores, score_runs
 from headcount.lequa.task import Task
 from headcount.lequa.tasks import SPECS
-from headcount.methods import ACC, CC, MLPE, PACC, PCC, SLD, HDy
 from headcount.methods.base import Quantifier
-from headcount.report.page import frame_table, published
 from headcount.selection.search import GridSearch
-from headcount.study import Method, Study, run
-from headcount.systems import lequa2022
+from headcount.study import Results, Study, run
 from headcount.text.names import make_vectorizer
-
-GRID: dict[str, list[Any]] = {
-    "classifier__C": [10.0**i for i in range(-3, 4)],
-    "classifier__class_weight": [None, "balanced"],
-}
 
 
 class TaskData:
@@ -113,36 +108,6 @@ def _vectors(folder: str, split: str, vectorizer: str) -> tuple[Any, Any]:
     return train, made.transform(task.samples(split).X)
 
 
-def lab_methods(task: Task, systems: bool = True) -> list[Method]:
-    """The lab's baselines with its settings, and the participants' systems for this task.
-
-    Logistic regression, C from 1e-3 to 1e3, class weights balanced or not, chosen by the ranking
-    measure on the dev samples; ACC, PACC and HDy hold out 40 %; SLD is calibrated.
-    """
-    by = (task.measures[0],)
-    lr = LogisticRegression(max_iter=1000)
-    found = [
-        Method("MLPE", MLPE()),
-        Method("CC", CC(lr, cv=0.4), GRID, by),
-        Method("PCC", PCC(lr, cv=0.4), GRID, by),
-        Method("ACC", ACC(lr, cv=0.4), GRID, by),
-        Method("PACC", PACC(lr, cv=0.4), GRID, by),
-        Method("SLD", SLD(lr, calibrator="platt"), GRID, by),
-    ]
-    two = task.n_classes == 2
-    if two:
-        found.append(Method("HDy", HDy(lr, cv=0.4), GRID, by))
-    if systems and task.form == "vector":
-        found.append(Method("UniDortmund", lequa2022.dortmund_ai(), GRID, by))
-        if two:
-            found.append(Method("KULeuven", lequa2022.ku_leuven()))
-            found.append(Method("UniLeiden", lequa2022.uni_leiden(), GRID, by))
-            found.append(Method("UniOviedo(Team2)", lequa2022.uni_oviedo2_binary(), GRID, by))
-        else:
-            found.append(Method("UniOviedo(Team2)", lequa2022.uni_oviedo2_multiclass(), GRID, by))
-    return found
-
-
 def solve(
     task: Task,
     quantifier: Quantifier,
@@ -183,16 +148,52 @@ def solve(
     return whole, chosen
 
 
-def baselines(
+def measure_leak(task: Task, vectorizer: str = "tfidf") -> Leak:
+    """Attack the items that the test samples of a task share; the gold must be known."""
+    samples = task.samples("test")
+    if samples.bags.prevalence is None:
+        raise InputError(f"the gold of {task.name} is needed to tell how much it gives away.")
+    train, pool = features(task, "test", vectorizer)
+    return Scored.of(train, task.train.y, pool, task.n_classes).measure(samples.bags)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What became of the lab's methods on a task.
+
+    Attributes
+    ----------
+    runs : dict of name to estimates
+    failures : dict of name to reason
+        Methods that have no run.
+    notes : list of str
+        Settings that failed while others of the same method did not.
+    scores : Scores or None
+        None without the gold.
+    """
+
+    runs: dict[str, Floats]
+    failures: dict[str, str]
+    notes: list[str]
+    scores: Scores | None = None
+
+
+def baselines(task: Task, folder: str | Path, **options: Any) -> Scores | None:
+    """Run the lab's methods; their scores, if the gold is there. See `run_baselines`."""
+    return run_baselines(task, folder, **options).scores
+
+
+def run_baselines(
     task: Task,
     folder: str | Path,
     *,
     systems: bool = True,
     methods: list[str] | None = None,
     vectorizer: str = "tfidf",
+    encoder: str | None = None,
     n_jobs: int | None = None,
     progress: bool = False,
-) -> Scores | None:
+) -> Outcome:
     """Run the lab's methods, write a run file for each and, if the gold is there, the page.
 
     Killed at any moment, the same call goes on where it stopped.
@@ -201,65 +202,83 @@ def baselines(
     ----------
     task : Task
     folder : path
-        Gets ``runs/``, ``results.html`` and ``scores.parquet``, and the study's files.
+        Gets ``runs/``, ``results.html`` and ``scores.parquet``, and the files of studies.
     systems : bool, default True
         Whether to run the participants' systems too.
     methods : list of names, optional
         Only these.
     vectorizer : str, default 'tfidf'
         What turns texts into vectors, for a task of texts.
+    encoder : str, optional
+        A second one, for the rows that the lab computed with RoBERTa: a folder or a model's name.
     """
     home = Path(folder)
-    wanted = [m for m in lab_methods(task, systems) if methods is None or m.name in methods]
-    study = Study(
-        f"LeQua {task.name}", [TaskData(task, vectorizer)], wanted, measures=task.measures
-    )
-    frame = run(study, home / "study", n_jobs=n_jobs, progress=progress).frame
+    entries = lab_entries(task, systems=systems, vectorizer=vectorizer, encoder=encoder)
+    found = Outcome({}, {}, [])
+    for name, listed in entries.items():
+        wanted = [m for m in listed if methods is None or m.name in methods]
+        if wanted:
+            data = TaskData(task, name)
+            study = Study(f"LeQua {task.name}", [data], wanted, measures=task.measures)
+            place = home / "study" / (short_name(name) or "items")
+            _run_study(study, place, found, n_jobs=n_jobs, progress=progress)
+    for name, table in found.runs.items():
+        write_run(home / "runs" / f"{name}.csv", table)
     truth = task.truth("test")
-    runs: dict[str, str | Path | Floats] = {}
-    for method in dict.fromkeys(frame["method"].tolist()):
-        part = frame.rows((frame["method"] == method) & (frame["failure"] == ""))
-        if part.n_rows == 0:
-            continue
-        table = np.column_stack([part[f"estimate:{c}"] for c in range(task.n_classes)])
-        runs[method] = table
-        write_run(home / "runs" / f"{method}.csv", table)
-    if task.form == "text" and systems and (methods is None or "UniPadova" in methods):
-        table, _ = solve(task, lequa2022.uni_padova(), search=False, vectorizer="")
-        runs["UniPadova"] = table
-        write_run(home / "runs" / "UniPadova.csv", table)
-    if truth is None:
-        return None
-    spec = SPECS.get(task.name)
-    scores = score_runs(
-        truth, runs, size=task.size, ordinal=task.ordinal, year=spec.year if spec else 2022
-    )
+    if truth is None or not found.runs:
+        return found
+    scores = _scored(task, truth, found)
     write_parquet(home / "scores.parquet", scores.table())
     title = f"LeQua {task.name}: {len(truth):,} samples of {task.size}"
-    write_text(home / "results.html", scores.to_html(title, published_beside(task, scores)))
-    return scores
+    write_text(home / "results.html", result_page(TaskResult(task, scores), title))
+    return replace(found, scores=scores)
 
 
-def published_beside(task: Task, scores: Scores) -> str:
-    """HTML of the lab's published results beside ours, if this is (of the size of) that task."""
+def _run_study(study: Study, home: Path, found: Outcome, **options: Any) -> None:
+    """Run the methods of one study, and note what each became."""
+    names = [m.name for m in study.methods]
+    try:
+        results = run(study, home, **options)
+    except InputError as error:  # nothing at all could be run
+        found.failures.update(dict.fromkeys(names, str(error)))
+        return
+    frame = results.frame
+    for name in names:
+        part = frame.rows((frame["method"] == name) & (frame["failure"] == ""))
+        if part.n_rows:
+            columns = [part[f"estimate:{c}"] for c in study.datasets[0].classes]
+            found.runs[name] = np.column_stack(columns)
+        else:
+            found.failures[name] = _reason(results, name)
+    found.notes.extend(_trial_notes(results, [n for n in names if n in found.runs]))
+
+
+def _reason(results: Results, name: str) -> str:
+    """Why a method has no estimates: what it said first."""
+    for frame in (results.frame, results.selection):
+        if frame is not None:
+            said = frame["failure"][(frame["method"] == name) & (frame["failure"] != "")]
+            if len(said):
+                return str(said[0])
+    return "no setting could be selected"
+
+
+def _trial_notes(results: Results, names: Iterable[str]) -> list[str]:
+    """A line for each method some of whose settings failed."""
+    tried, lines = results.selection, []
+    if tried is None:
+        return []
+    for name in names:
+        mine = tried["method"] == name
+        failed = mine & (tried["failure"] != "")
+        if failed.any():
+            first = tried["failure"][failed][0]
+            lines.append(f"{failed.sum()} of {mine.sum()} settings of {name} failed: {first}")
+    return lines
+
+
+def _scored(task: Task, truth: Floats, found: Outcome) -> Scores:
     spec = SPECS.get(task.name)
-    if spec is None or spec.year != 2022 or task.seed is not None:
-        return ""
-    if (len(task.samples("test").bags), task.size) != (spec.n_test, spec.size):
-        return ""
-    table = published("lequa2022")
-    assert table is not None  # it comes with the package
-    rows = []
-    ours = scores.errors
-    for i in np.flatnonzero(table["task"] == task.name):
-        theirs = str(table["run"][i])
-        name = theirs.removesuffix("-tfidf")
-        mine = [f"{ours[m][name].mean():.5f}" if name in ours[m] else "—" for m in ("rae", "ae")]
-        rae, ae = table["rae"][i], table["ae"][i]
-        rows.append([theirs, f"{rae:.5f}", mine[0], f"{ae:.5f}", mine[1]])
-    header = ["run", "published RAE", "ours", "published AE", "ours"]
-    note = (
-        f"<h2>Published results</h2><p class=note>Of the lab on its own {escape(task.name)} data; "
-        "they compare with ours if these are the same data.</p>"
-    )
-    return note + frame_table(header, rows)
+    year = spec.year if spec else 2022
+    scores = score_runs(truth, found.runs, size=task.size, ordinal=task.ordinal, year=year)
+    return replace(scores, faults={**scores.faults, **found.failures})

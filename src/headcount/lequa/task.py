@@ -47,8 +47,9 @@ class Task:
 
     Attributes
     ----------
-    name, form, size, ordinal
-        Such as 'T1A', 'vector' or 'text', 250 items a sample, whether classes are ordered.
+    name, form, size, ordinal, built
+        Such as 'T1A', 'vector' or 'text', 250 items a sample, whether classes are ordered,
+        whether Headcount built it.
     classes : list of str
         Names of the classes; labels are their numbers.
     train : Part
@@ -75,7 +76,7 @@ class Task:
         self.ordinal: bool = about["ordinal"]
         self.classes: list[str] = about["classes"]
         self.columns: int = about["columns"]
-        self.seed: int | None = about.get("seed")
+        self.built: bool = about.get("built", False) or about.get("seed") is not None
         self.gold = gold
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -209,10 +210,12 @@ def write_task(
     classes: list[str],
     columns: int,
     ordinal: bool = False,
-    seed: int | None = None,
-    **more: Any,
+    built: bool = False,
 ) -> None:
-    """Write what the task is; its parts are written by `write_items` and `write_bags`."""
+    """Write what the task is; its parts are written by `write_items` and `write_bags`.
+
+    Nothing that the test samples were drawn with may stand here: participants get this file.
+    """
     about = {
         "version": VERSION,
         "name": name,
@@ -221,12 +224,22 @@ def write_task(
         "classes": classes,
         "columns": columns,
         "ordinal": ordinal,
-        "seed": seed,
-        **more,
+        "built": built,
     }
-    rows = "\n".join(f"{label} {code}" for code, label in enumerate(classes))
-    write_text(folder / "label_map.txt", rows + "\n")
+    write_label_map(folder, classes)
     write_json(folder / "task.json", about)
+
+
+def write_label_map(folder: Path, classes: list[str]) -> None:
+    """Write the classes as the official reader expects them: one word and a code on a line."""
+    words: list[str] = []
+    for name in classes:
+        word = "_".join(name.split())
+        while word in words:
+            word += "_"
+        words.append(word)
+    rows = "\n".join(f"{word} {code}" for code, word in enumerate(words))
+    write_text(folder / "label_map.txt", rows + "\n")
 
 
 def write_items(folder: Path, split: str, X: Any, y: Ints | None = None) -> None:

@@ -32,3 +32,16 @@ SPECS = {
         Spec("T4", 2024, 2, "vector", 250),
     )
 }
+
+BASELINES = ("MLPE", "CC", "PCC", "ACC", "PACC", "SLD", "HDy", "QuaNet")
+
+
+def is_baseline(run: str) -> bool:
+    """Whether a run is one of the organisers' own, such as SLD or SLD-tfidf.
+
+    Examples
+    --------
+    >>> is_baseline("SLD-tfidf"), is_baseline("KULeuven")
+    (True, False)
+    """
+    return run.partition("-")[0] in BASELINES

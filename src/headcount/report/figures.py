@@ -64,88 +64,135 @@ def critical_difference(result: Nemenyi) -> Figure:
 
 
 def error_by_shift(
-    frame: Frame, measure: str, training: Training, *, n_bins: int = 20, log: bool = False
+    frame: Frame,
+    measure: str,
+    training: Training,
+    *,
+    n_bins: int = 20,
+    width: float | None = None,
+    log: bool = False,
+    span: tuple[float, float] | None = None,
 ) -> Figure:
     """Mean error against the shift of a bag from the training prevalence, and how many bags.
 
-    The shift is the mean absolute difference of the bag's true prevalences from `training`.
+    The shift is the mean absolute difference of the bag's true prevalences from `training`. Bins
+    have the given `width`, or there are `n_bins` of them. `span` is marked by two dotted lines.
+    An error of zero stays visible on a logarithmic axis, below the smallest other one.
     """
     methods, shift = _methods(frame), _shift(frame, training)
-    edges = np.linspace(0, shift.max() * (1 + 1e-9) + 1e-12, n_bins + 1)
+    edges = _shift_edges(float(shift.max()), n_bins, width)
+    n_bins = len(edges) - 1
     figure = _figure(7, 4.2)
     axes = figure.add_subplot()
     behind = axes.twinx()
     first = frame["method"] == methods[0]
-    behind.hist(shift[first], bins=edges.tolist(), color="#999999", alpha=0.35)
+    behind.hist(shift[first], bins=edges.tolist(), color="#2e9e5b", alpha=0.25)
     behind.set_ylabel("bags")
     axes.set_zorder(behind.get_zorder() + 1)
     axes.patch.set_visible(False)
     cell = np.clip(np.digitize(shift, edges) - 1, 0, n_bins - 1)
+    drawn = []
     for c, name in enumerate(methods):
         mine = frame["method"] == name
         counts = np.bincount(cell[mine], minlength=n_bins)
         totals = np.bincount(cell[mine], frame[measure][mine], n_bins)
         middle = (edges[:-1] + edges[1:]) / 2
         seen = counts > 0
-        axes.plot(middle[seen], totals[seen] / counts[seen], label=name, **_line(c))
+        means = totals[seen] / counts[seen]
+        axes.plot(middle[seen], means, label=name, **_line(c))
+        drawn.append(means)
     if log:
-        axes.set_yscale("log")
+        _log_axis(axes, np.concatenate(drawn))
+    for end in span or ():
+        axes.axvline(end, color="black", lw=1, ls=":")
     axes.set_xlabel("shift from the training prevalence (AE)")
-    axes.set_ylabel(measure)
+    axes.set_ylabel(measure.upper())
     _legend(axes, 1.2)
     return figure
 
 
-def diagonal(frame: Frame, label: str, *, n_bins: int = 20) -> Figure:
-    """Mean estimated against true prevalence of one class, with one deviation either way."""
+def _shift_edges(most: float, n_bins: int, width: float | None) -> Floats:
+    if width is None:
+        return np.linspace(0, most * (1 + 1e-9) + 1e-12, n_bins + 1)
+    n_bins = max(1, int(np.ceil(most / width - 1e-9)))
+    return np.linspace(0, n_bins * width, n_bins + 1)
+
+
+def _log_axis(axes: Any, values: Floats) -> None:
+    """Logarithmic scale; where there are zeros, a short linear piece at the bottom holds them."""
+    positive = values[values > 0]
+    if len(positive) == len(values):
+        axes.set_yscale("log")
+    elif len(positive):
+        axes.set_yscale("symlog", linthresh=float(positive.min()), linscale=0.3)
+        axes.set_ylim(bottom=-0.05 * float(positive.min()))
+
+
+def diagonal(frame: Frame, label: str | None = None, *, n_bins: int = 20) -> Figure:
+    """Mean estimated against true prevalence of one class, with one deviation either way.
+
+    Without a label, all classes are pooled.
+    """
     methods = _methods(frame)
-    true, estimate = frame[f"true:{label}"], frame[f"estimate:{label}"]
+    labels = _labels(frame) if label is None else [label]
+    true = np.concatenate([frame[f"true:{c}"] for c in labels])
+    estimate = np.concatenate([frame[f"estimate:{c}"] for c in labels])
+    owner = np.tile(frame["method"], len(labels))
     cell = np.clip((true * n_bins).astype(int), 0, n_bins - 1)
     figure = _figure(5.5, 5.2)
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color="black", lw=1, ls=":")
     for c, name in enumerate(methods):
-        mine = frame["method"] == name
-        groups = [estimate[mine & (cell == b)] for b in range(n_bins)]
-        at = [true[mine & (cell == b)].mean() for b in range(n_bins) if len(groups[b])]
-        mean = np.array([g.mean() for g in groups if len(g)])
-        spread = np.array([g.std() for g in groups if len(g)])
+        mine = owner == name
+        counts = np.bincount(cell[mine], minlength=n_bins)
+        seen = counts > 0
+        at, mean, square = (
+            np.bincount(cell[mine], v[mine], n_bins)[seen] / counts[seen]
+            for v in (true, estimate, estimate**2)
+        )
+        spread = np.sqrt(np.maximum(square - mean**2, 0))
         axes.plot(at, mean, label=name, **_line(c))
         if len(methods) <= 6:  # more bands hide each other
             axes.fill_between(at, mean - spread, mean + spread, color=COLOURS[c % 8], alpha=0.12)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_aspect("equal")
-    axes.set_xlabel(f"true prevalence of {label}")
+    axes.set_xlabel(f"true prevalence{'' if label is None else f' of {label}'}")
     axes.set_ylabel("estimated prevalence")
     _legend(axes)
     return figure
 
 
-def bias_boxes(frame: Frame) -> Figure:
-    """Box plots of the signed error (estimate minus truth) of each class, by method."""
-    methods = _methods(frame)
-    labels = [c.removeprefix("true:") for c in frame if c.startswith("true:")]
-    figure = _figure(min(max(5.0, 0.5 * len(methods) * len(labels) ** 0.5 + 2), 12), 4.2)
-    axes = figure.add_subplot()
-    width = 0.8 / len(labels)
-    for j, label in enumerate(labels):
-        error = frame[f"estimate:{label}"] - frame[f"true:{label}"]
+def bias_boxes(frame: Frame, *, pooled: bool = False) -> Figure:
+    """Box plots of the signed error (estimate minus truth), a panel a class, a box a method.
+
+    Boxes hold the middle half, whiskers reach to the last value within 1.5 times its width, and
+    what lies beyond is drawn as points. `pooled` puts all classes into one panel.
+    """
+    methods, labels = _methods(frame), _labels(frame)
+    panels: list[list[str]] = [labels] if pooled else [[label] for label in labels]
+    wide = min(max(5.0, 0.5 * len(methods) + 2), 12)
+    figure = _figure(wide, 1.2 + 2.1 * len(panels))
+    for n, (axes, classes) in enumerate(
+        zip(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True)
+    ):
+        error = np.concatenate([frame[f"estimate:{c}"] - frame[f"true:{c}"] for c in classes])
+        owner = np.tile(frame["method"], len(classes))
         boxes = axes.boxplot(
-            [error[frame["method"] == m] for m in methods],
-            positions=np.arange(len(methods)) + (j - (len(labels) - 1) / 2) * width,
-            widths=0.85 * width,
+            [error[owner == m] for m in methods],
+            positions=np.arange(len(methods)),
+            widths=0.6,
             patch_artist=True,
-            showfliers=False,
             medianprops={"color": "black"},
+            flierprops={"marker": ".", "ms": 2, "mec": "#777777", "rasterized": True},
         )
-        for box in boxes["boxes"]:
-            box.set_facecolor(COLOURS[j % 8])
-        axes.plot([], [], color=COLOURS[j % 8], lw=6, label=label)
-    axes.axhline(0, color="black", lw=1, ls=":")
+        for c, box in enumerate(boxes["boxes"]):
+            box.set_facecolor(COLOURS[c % 8])
+        axes.axhline(0, color="black", lw=1, ls=":")
+        axes.set_ylabel("estimate - truth")
+        if not pooled:
+            axes.set_title(str(labels[n]), fontsize=9, loc="left")
     axes.set_xticks(range(len(methods)), methods, rotation=30, ha="right")
-    axes.set_ylabel("estimate minus truth")
-    _legend(axes)
     return figure
 
 
@@ -162,7 +209,7 @@ def shift_ends(frame: Frame, measure: str, training: Training, *, share: float =
             np.arange(len(methods)) + 0.4 * c - 0.2, heights, 0.38, label=name, color=COLOURS[c]
         )
     axes.set_xticks(range(len(methods)), methods, rotation=30, ha="right")
-    axes.set_ylabel(measure)
+    axes.set_ylabel(measure.upper())
     _legend(axes)
     return figure
 
@@ -254,7 +301,7 @@ def to_svg(figure: Figure) -> str:
     out = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "headcount", "svg.fonttype": "none"}):
         figure.savefig(
-            out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True
+            out, format="svg", dpi=150, metadata={"Date": None, "Creator": None}, transparent=True
         )
     text = out.getvalue()
     return text[text.index("<svg") :]
@@ -272,8 +319,12 @@ def _methods(frame: Frame) -> list[str]:
     return list(dict.fromkeys(frame["method"].tolist()))
 
 
+def _labels(frame: Frame) -> list[str]:
+    return [c.removeprefix("true:") for c in frame if c.startswith("true:")]
+
+
 def _shift(frame: Frame, training: Training) -> Floats:
-    names = [c.removeprefix("true:") for c in frame if c.startswith("true:")]
+    names = _labels(frame)
     truth = np.column_stack([frame[f"true:{name}"] for name in names])
     if not isinstance(training, Mapping):
         reference = np.asarray(training, dtype=float)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
 from headcount._core.frame import Frame
+from headcount._core.texttable import text_table
 from headcount._core.types import Floats
 from headcount.exceptions import InputError
 from headcount.inference.significance import against_best, error_table
@@ -41,18 +40,26 @@ class ResultTable:
         """Mean error of each method over the data sets."""
         return np.asarray(self.means.mean(axis=1))
 
+    @property
+    def average_marks(self) -> list[str]:
+        """Marks of the averages, by paired t-tests over the data sets; needs three of them."""
+        marks = [""] * len(self.methods)
+        if len(self.methods) < 2 or len(self.datasets) < 3:
+            marks[int(np.argmin(self.average))] = "best"
+            return marks
+        outcome = against_best(self.means.T, self.methods)
+        for name, mark in zip(outcome["method"].tolist(), outcome["mark"].tolist(), strict=True):
+            marks[self.methods.index(name)] = mark
+        return marks
+
     def __str__(self) -> str:
-        rows = [[self._plain(i, j) for j in range(len(self.datasets))] for i in self._order()]
-        return _aligned(self._header(), self._rows(rows))
+        return text_table(self._header(), self._rows("{}*"))
 
     def to_markdown(self) -> str:
         """Markdown table with the best of each column in bold."""
-        rows = self._rows(
-            [[self._marked(i, j, "**{}**") for j in self._columns()] for i in self._order()]
-        )
         lines = ["| " + " | ".join(self._header()) + " |"]
         lines.append("|---|" + "---:|" * (len(self._header()) - 1))
-        lines += ["| " + " | ".join(row) + " |" for row in rows]
+        lines += ["| " + " | ".join(row) + " |" for row in self._rows("**{}**")]
         return "\n".join(lines)
 
     def to_latex(self) -> str:
@@ -60,17 +67,15 @@ class ResultTable:
 
         Needs the packages booktabs and xcolor (option table).
         """
-        cells = []
-        for i in self._order():
-            row = []
-            for j in self._columns():
-                text = self._marked(i, j, r"\textbf{{{}}}")
+        rows = []
+        for i, row in zip(self._order(), self._rows(r"\textbf{{{}}}"), strict=True):
+            cells = [_latex(row[0])]
+            for j, text in enumerate(row[1:]):
                 for symbol, command in (("†", r"$^{\dagger}$"), ("‡", r"$^{\ddagger}$")):
                     text = text.replace(symbol, command)
-                share = round(100 * self._shade(i, j))
-                row.append(rf"\cellcolor{{green!{share // 2}}}{text}")
-            cells.append(row)
-        rows = self._rows(cells, escape_with=_latex)
+                shade = round(100 * self._shade(i, j)) // 2 if j < self._shaded() else 0
+                cells.append(rf"\cellcolor{{green!{shade}}}{text}" if j < self._shaded() else text)
+            rows.append(cells)
         head = " & ".join(_latex(h) for h in self._header()) + r" \\"
         body = "\n".join(" & ".join(row) + r" \\" for row in rows)
         layout = "l" + "r" * (len(self._header()) - 1)
@@ -83,55 +88,73 @@ class ResultTable:
         """HTML table; cells are coloured from best to worst and readable in light and dark."""
         head = "".join(f"<th scope=col>{escape(h)}</th>" for h in self._header())
         body = []
-        for i in self._order():
+        for i, row in zip(self._order(), self._rows("<b>{}</b>"), strict=True):
             cells = [f"<th scope=row>{escape(self.methods[i])}</th>"]
-            for j in self._columns():
-                shade = round(35 * self._shade(i, j))
-                text = self._marked(i, j, "<b>{}</b>")
-                hint = f"rank {self.ranks[i, j]:g}, sd {self.deviations[i, j]:.{self.digits}f}"
-                colour = f"background:rgb(40 160 90 / {shade}%)"
+            for j, text in enumerate(row[1:]):
+                if j >= self._shaded():
+                    cells.append(f"<td>{text}</td>")
+                    continue
+                colour = f"background:{_tone(self._shade(i, j))}"
+                hint = self._hint(i, j)
                 cells.append(f"<td style='{colour}' title='{hint}'>{text}</td>")
-            cells += [f"<td>{v}</td>" for v in self._tail(i)]
             body.append("<tr>" + "".join(cells) + "</tr>")
         rows = "".join(body)
         return f"<table class=results><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
-    def _columns(self) -> range:
-        return range(len(self.datasets))
-
     def _order(self) -> list[int]:
         return [int(i) for i in np.argsort(self.ranks.mean(axis=1), kind="stable")]
 
+    def _several(self) -> bool:
+        return len(self.datasets) > 1
+
+    def _shaded(self) -> int:
+        """Number of columns that hold errors: the data sets and, if several, their mean."""
+        return len(self.datasets) + self._several()
+
     def _header(self) -> list[str]:
-        more = ["average", "average rank"] if len(self.datasets) > 1 else ["rank"]
+        more = ["average", "average rank"] if self._several() else ["rank"]
         return [f"method ({self.measure})", *self.datasets, *more]
 
-    def _tail(self, i: int) -> list[str]:
-        if len(self.datasets) > 1:
-            return [f"{self.average[i]:.{self.digits}f}", f"{self.ranks[i].mean():.2f}"]
-        return [f"{self.ranks[i, 0]:g}"]
+    def _rows(self, bold: str) -> list[list[str]]:
+        """Name, errors with marks, and ranks of every method, best first."""
+        averages, ranks = self.average_marks, self.ranks.mean(axis=1)
+        found = []
+        for i in self._order():
+            row = [self.methods[i]]
+            row += [
+                self._cell(self.means[i, j], self.marks[i][j], bold)
+                for j in range(len(self.datasets))
+            ]
+            if self._several():
+                row.append(self._cell(self.average[i], averages[i], bold))
+                best = "best" if ranks[i] == ranks.min() and len(self.methods) > 1 else ""
+                row.append(bold.format(f"{ranks[i]:.2f}") if best else f"{ranks[i]:.2f}")
+            else:
+                row.append(f"{ranks[i]:g}")
+            found.append(row)
+        return found
 
-    def _rows(
-        self, cells: list[list[str]], escape_with: Callable[[str], str] = str
-    ) -> list[list[str]]:
-        return [
-            [escape_with(self.methods[i]), *row, *self._tail(i)]
-            for i, row in zip(self._order(), cells, strict=True)
-        ]
-
-    def _plain(self, i: int, j: int) -> str:
-        mark = self.marks[i][j]
-        return f"{self.means[i, j]:.{self.digits}f}{'*' if mark == 'best' else mark}"
-
-    def _marked(self, i: int, j: int, bold: str) -> str:
-        text = f"{self.means[i, j]:.{self.digits}f}"
-        mark = self.marks[i][j]
+    def _cell(self, value: float, mark: str, bold: str) -> str:
+        text = f"{value:.{self.digits}f}"
         return bold.format(text) if mark == "best" else text + mark
+
+    def _hint(self, i: int, j: int) -> str:
+        if j == len(self.datasets):
+            return "mean over the data sets"
+        return f"rank {self.ranks[i, j]:g}, sd {self.deviations[i, j]:.{self.digits}f}"
 
     def _shade(self, i: int, j: int) -> float:
         """1 for the best of the column, 0 for the worst, on the scale of ranks."""
         k = len(self.methods)
-        return float((k - self.ranks[i, j]) / max(k - 1, 1))
+        ranks = rankdata(self.average) if j == len(self.datasets) else self.ranks[:, j]
+        return float((k - ranks[i]) / max(k - 1, 1))
+
+
+def _tone(shade: float) -> str:
+    """Colour of a cell: green for the best, red for the worst, clear in the middle."""
+    if shade >= 0.5:
+        return f"rgb(40 160 90 / {round(70 * (shade - 0.5))}%)"
+    return f"rgb(200 60 50 / {round(50 * (0.5 - shade))}%)"
 
 
 def result_table(frame: Frame, measure: str, *, digits: int = 3) -> ResultTable:
@@ -171,18 +194,6 @@ def result_table(frame: Frame, measure: str, *, digits: int = 3) -> ResultTable:
             i = methods.index(str(name))
             means[i, j], deviations[i, j], marks[i][j] = mean, sd, str(mark)
     return ResultTable(measure, methods, datasets, means, deviations, marks, digits)
-
-
-def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Plain text: the first column to the left, the others to the right."""
-    table = [list(header), *[list(r) for r in rows]]
-    widths = [max(len(row[c]) for row in table) for c in range(len(header))]
-    lines = []
-    for row in table:
-        cells: list[Any] = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
 
 
 def _latex(text: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from headcount._core.files import read_parquet
 from headcount._core.frame import Frame
 from headcount.exceptions import InputError
+from headcount.study.store import checksum
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +43,14 @@ class Results:
             raise InputError(f"{str(folder)!r} holds no results: run the study to its end first.")
         chosen = folder / "selection.parquet"
         try:
+            about = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+            for name, expected in about.get("checksums", {}).items():
+                if checksum(folder / name) != expected:
+                    raise ValueError(f"{name} is not as it was written")
             return cls(
                 read_parquet(folder / "results.parquet"),
                 read_parquet(chosen) if chosen.is_file() else None,
-                json.loads((folder / "provenance.json").read_text(encoding="utf-8")),
+                about,
             )
         except (OSError, ValueError) as error:  # pyarrow's errors are values too
             raise InputError(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import platform
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -14,13 +17,16 @@ import numpy as np
 from joblib import Parallel, delayed, parallel_config
 
 from headcount import __version__
-from headcount._core.files import read_json, read_parquet, write_json, write_parquet
+from headcount._core.files import read_json, write_json, write_parquet
 from headcount._core.frame import Frame
 from headcount._core.progress import track
 from headcount.exceptions import HeadcountError, InputError
 from headcount.study.results import Results
+from headcount.study.store import Units, checksum, worker, working_on
 from headcount.study.study import Study, digest
 from headcount.study.units import Unit, final_units, select_units, work
+
+_WATCHING = threading.Event()  # whether this process watches for its parent
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,8 @@ class Status:
     tested: int
     to_test: int | None  # unknown until the selection is done
     finished: bool
+    damaged: int = 0  # files of units that fail their checksum
+    worker: str = ""  # the process that is working on it
 
     def __str__(self) -> str:
         if self.finished:
@@ -40,7 +48,10 @@ class Status:
         lines = [f"{self.name}: {self.selected} of {self.to_select} selection units done"]
         if self.to_test is not None:
             lines.append(f"{self.tested} of {self.to_test} test units done")
-        return ", ".join(lines) + ". Run it again to go on."
+        if self.damaged:
+            lines.append(f"{self.damaged} damaged")
+        end = f"{self.worker} is working on it." if self.worker else "Run it again to go on."
+        return f"{', '.join(lines)}. {end}"
 
 
 def run(
@@ -68,8 +79,8 @@ def run(
     """
     home = Path(folder)
     prints = {data.name: data.fingerprint() for data in study.datasets}
-    _sweep(home)
-    with _backend(dask):
+    with working_on(home), _backend(dask):
+        _sweep(home)
         first = select_units(study)
         provenance = _provenance(study, prints)
         _forget_others(home, provenance["hash"])
@@ -82,12 +93,19 @@ def run(
             raise InputError("\n".join(["every setting of every method failed:", *reasons]))
         write_json(home / "plan.json", _plan(study, first, second, prints))
         parts = _outcomes(second, home, prints, n_jobs, "testing", progress)
-    if selection is not None:
-        write_parquet(home / "selection.parquet", selection)
-    write_json(home / "provenance.json", provenance)
-    frame = _ordered(_joined(parts), study)
-    write_parquet(home / "results.parquet", frame)
+        _finish(home, provenance, _ordered(_joined(parts), study), selection)
     return Results.read(home)
+
+
+def _finish(home: Path, provenance: dict[str, Any], frame: Frame, selection: Frame | None) -> None:
+    """Write the tables, and last of all their checksums with how they were made."""
+    tables = {"results.parquet": frame}
+    if selection is not None:
+        tables["selection.parquet"] = selection
+    for name, table in tables.items():
+        write_parquet(home / name, table)
+    sums = {name: checksum(home / name) for name in tables}
+    write_json(home / "provenance.json", {**provenance, "checksums": sums})
 
 
 def status(folder: str | Path) -> Status:
@@ -99,17 +117,21 @@ def status(folder: str | Path) -> Status:
         plan = read_json(home / "plan.json")
     except ValueError:
         raise InputError(f"{str(home / 'plan.json')!r} is damaged: run the study again.") from None
-    done = {path.stem for path in (home / "units").glob("*.parquet")}
+    whole, damaged = Units(home).find()
+    done = set(whole)
     second = plan["test"]
     tested = len(done & set(second or []))
-    finished = second is not None and tested == len(second) and (home / "results.parquet").is_file()
+    written = all((home / name).is_file() for name in ("results.parquet", "provenance.json"))
+    finished = second is not None and tested == len(second) and written
     return Status(
         plan["name"],
         len(done & set(plan["select"])),
         len(plan["select"]),
         tested,
         None if second is None else len(second),
-        finished,
+        finished and not damaged,
+        len(damaged),
+        worker(home),
     )
 
 
@@ -122,32 +144,43 @@ def _outcomes(
     progress: bool,
 ) -> list[Frame]:
     """Outcome of every unit, in order; those that are there already are only read."""
-    paths = [home / "units" / f"{u.id(prints[u.dataset.name])}.parquet" for u in units]
-    left = [i for i, path in enumerate(paths) if not _whole(path)]
+    store = Units(home)
+    ids = [u.id(prints[u.dataset.name]) for u in units]
+    paths = store.clean()
+    left = [i for i, unit in enumerate(ids) if unit not in paths]
     # Arrays are sent, not mapped: kernels are compiled for arrays that can be written to.
     parallel = Parallel(
         n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None, batch_size=1
     )
-    found = parallel(delayed(_numbered)(i, units[i]) for i in left) if left else iter(())
+    tasks = (delayed(_numbered)(i, units[i], os.getpid()) for i in left)
+    found = parallel(tasks) if left else iter(())
     told = f"{what} ({len(units) - len(left)} done before)" if len(left) < len(units) else what
     for i, frame in track(found, told, len(left), progress):
-        write_parquet(paths[i], frame)
-    return [read_parquet(path) for path in paths]
+        paths[ids[i]] = store.write(ids[i], frame)
+    return [store.read(paths[unit]) for unit in ids]
 
 
-def _whole(path: Path) -> bool:
-    """Whether a unit is done; a file that a failing disk has damaged is done again."""
-    from pyarrow import ArrowInvalid, parquet
-
-    try:
-        parquet.read_metadata(path)
-    except (OSError, ArrowInvalid):
-        return False
-    return True
-
-
-def _numbered(i: int, unit: Unit) -> tuple[int, Frame]:
+def _numbered(i: int, unit: Unit, parent: int) -> tuple[int, Frame]:
+    end_with_parent(parent)
     return i, work(unit)
+
+
+def end_with_parent(parent: int) -> None:
+    """Make a worker process of this machine end when the process that started it is gone.
+
+    A parent that is killed cannot tell its workers to stop, so that they watch for it. A process
+    that `parent` did not start itself, such as a worker of a cluster, is left alone.
+    """
+    if os.getppid() != parent or _WATCHING.is_set():
+        return
+    _WATCHING.set()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="headcount-parent", daemon=True).start()
 
 
 @contextlib.contextmanager
@@ -182,7 +215,7 @@ def _forget_others(home: Path, mine: str) -> None:
 
 def _sweep(home: Path) -> None:
     """Remove what a killed run was writing."""
-    for path in [*home.glob(".*.part"), *(home / "units").glob(".*.part")]:
+    for path in home.glob(".*.part"):
         path.unlink(missing_ok=True)
 
 
@@ -244,6 +277,16 @@ def _provenance(study: Study, prints: dict[str, str]) -> dict[str, Any]:
             **{name: version(name) for name in libraries},
         },
         "datasets": {
-            data.name: {"hash": prints[data.name], **data.about()} for data in study.datasets
+            data.name: {"hash": prints[data.name], **data.about(), **_test_shares(data)}
+            for data in study.datasets
         },
     }
+
+
+def _test_shares(data: Any) -> dict[str, Any]:
+    """Share of each class among the test items, where their labels are at hand."""
+    part = getattr(data, "test", None)
+    if part is None or getattr(part, "y", None) is None:
+        return {}
+    counts = np.array([(part.y == c).sum() for c in data.classes])
+    return {"test_prevalence": (counts / counts.sum()).tolist()}

@@ -181,14 +181,15 @@ def _check_settings(quantifier: Quantifier) -> None:
     if isinstance(quantifier, ScoreQuantifier):
         quantifier.check_params()
         cv = quantifier.cv
-        if isinstance(cv, bool) or not isinstance(cv, (int, float)) or not (cv >= 2 or 0 < cv < 1):
+        whole = isinstance(cv, (int, float)) and not isinstance(cv, bool)
+        if cv is not None and not (whole and (cv >= 2 or 0 < cv < 1)):
             raise InputError(f"cv must be at least 2 folds, or a share to hold out, got {cv!r}.")
         classifier = quantifier.classifier
         if classifier is not None and not (
             hasattr(classifier, "fit") and (is_classifier(classifier) or has_predict(classifier))
         ):
             raise InputError(f"{classifier!r} is not a classifier.")
-        if hasattr(classifier, "_validate_params"):
+        if hasattr(classifier, "_parameter_constraints"):
             classifier._validate_params()
 
 
