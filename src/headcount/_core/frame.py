@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._core.texttable import text_table
 from headcount.exceptions import InputError, choose
 
 
@@ -95,11 +96,12 @@ class Frame(Mapping[str, NDArray[Any]]):
 
     def __repr__(self) -> str:
         shown = min(self.n_rows, 20)
-        cells = [_format(name, values[:shown]) for name, values in self._columns.items()]
-        lines = ["  ".join(row).rstrip() for row in zip(*cells, strict=True)]
-        if self.n_rows > shown:
-            lines.append(f"... {self.n_rows - shown} more rows")
-        return "\n".join(lines)
+        columns = [_texts(values[:shown]) for values in self._columns.values()]
+        numeric = [values.dtype.kind in "fiu" for values in self._columns.values()]
+        left = [j for j, number in enumerate(numeric) if not number]
+        text = text_table(self.columns, list(zip(*columns, strict=True)), left=left)
+        more = f"\n... {self.n_rows - shown} more rows" if self.n_rows > shown else ""
+        return text + more
 
 
 def _portable(values: NDArray[Any]) -> Any:
@@ -109,10 +111,7 @@ def _portable(values: NDArray[Any]) -> Any:
     return values.tolist() if values.dtype.kind == "U" else values
 
 
-def _format(name: str, values: NDArray[Any]) -> list[str]:
-    """Header and values of one column, padded to one width."""
+def _texts(values: NDArray[Any]) -> list[str]:
+    """Values of one column as texts, numbers with as many digits as suit them."""
     digits = 3 if values.dtype.kind == "f" and np.abs(values).max(initial=0) < 100 else 1
-    texts = [f"{v:.{digits}f}" if values.dtype.kind == "f" else str(v) for v in values.tolist()]
-    width = max(map(len, [name, *texts]))
-    pad = str.rjust if values.dtype.kind in "fiu" else str.ljust
-    return [pad(text, width) for text in [name, *texts]]
+    return [f"{v:.{digits}f}" if values.dtype.kind == "f" else str(v) for v in values.tolist()]

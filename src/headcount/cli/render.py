@@ -10,6 +10,7 @@ from typing import Any
 
 from headcount._core.files import write_parquet, write_text
 from headcount._core.frame import Frame
+from headcount._core.texttable import text_table
 
 
 def shares_text(frame: Frame, level: float) -> str:
@@ -21,14 +22,14 @@ def shares_text(frame: Frame, level: float) -> str:
     rows = []
     for i in range(frame.n_rows):
         bounds = f"{frame['low'][i]:6.1%} -{frame['high'][i]:6.1%}"
-        row = [frame["group"][i], frame["class"][i], f"{frame['share'][i]:.1%}", bounds]
+        row = [str(frame["group"][i]), str(frame["class"][i]), f"{frame['share'][i]:.1%}", bounds]
         if truth:
             value = frame["truth"][i]
             mark = "" if frame["inside"][i] == 1 else " *"
             row.append("" if value != value else f"{value:.1%}{mark}")
-        row += [f"{frame['n'][i]:,}", f"{frame['counted'][i]:.1%}", frame["flags"][i]]
+        row += [f"{frame['n'][i]:,}", f"{frame['counted'][i]:.1%}", str(frame["flags"][i])]
         rows.append(row)
-    text = align(header, rows)
+    text = text_table(header, rows, left=(0, 1, len(header) - 1))
     if truth:
         known = frame["truth"] == frame["truth"]
         off = abs(frame["share"] - frame["truth"])[known].mean()
@@ -46,31 +47,17 @@ def changes_text(frame: Frame) -> str:
     header = ["group", "class", "share", "reference", "change", "p", "flags"]
     rows = [
         [
-            frame["group"][i],
-            frame["class"][i],
+            str(frame["group"][i]),
+            str(frame["class"][i]),
             f"{frame['share'][i]:.1%}",
             f"{frame['reference'][i]:.1%}",
             f"{100 * frame['change'][i]:+.1f}",
             f"{frame['p'][i]:.3g}",
-            frame["flags"][i],
+            str(frame["flags"][i]),
         ]
         for i in range(frame.n_rows)
     ]
-    return align(header, rows)
-
-
-def align(header: list[str], rows: list[list[Any]]) -> str:
-    """Rows of cells as aligned columns."""
-    cells = [header, *[[str(cell) for cell in row] for row in rows]]
-    widths = [max(len(row[j]) for row in cells) for j in range(len(header))]
-    left = (0, 1, len(header) - 1)
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if j in left else cell.rjust(width)
-            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    )
+    return text_table(header, rows, left=(0, 1, len(header) - 1))
 
 
 def as_csv(frame: Frame) -> str:
