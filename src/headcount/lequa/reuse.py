@@ -17,7 +17,9 @@ from scipy import sparse
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
@@ -125,18 +127,18 @@ class Scored:
         counts = np.bincount(y, minlength=n_classes)
         folds = min(5, int(counts.min()))
         plain = LogisticRegression(C=0.1, max_iter=1000)
-        calibrated = CalibratedClassifierCV(plain, cv=folds)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore")  # a poor classifier shows in its errors
-            fitted = {
-                "SLD": SLD(calibrated, cv=None).fit(X_train, y),
-                "SLD, not calibrated": SLD(plain, cv=None).fit(X_train, y),
-                "PACC": PACC(plain, cv=folds).fit(X_train, y),
+            models = {
+                "calibrated": CalibratedClassifierCV(plain, cv=folds).fit(X_train, y),
+                "plain": clone(plain).fit(X_train, y),
             }
-            models = {"calibrated": clone(calibrated), "plain": clone(plain)}
-            posteriors = {
-                name: np.asarray(model.fit(X_train, y).predict_proba(X))
-                for name, model in models.items()
+            posteriors = {n: np.asarray(m.predict_proba(X)) for n, m in models.items()}
+            frozen = {name: FrozenEstimator(model) for name, model in models.items()}
+            fitted = {
+                "SLD": SLD(frozen["calibrated"], cv=None).fit(X_train, y),
+                "SLD, not calibrated": SLD(frozen["plain"], cv=None).fit(X_train, y),
+                "PACC": PACC(plain, cv=folds).fit(X_train, y),
             }
         return cls(posteriors, counts / len(y), fitted, X)
 
