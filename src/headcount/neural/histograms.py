@@ -2,7 +2,8 @@
 
 The layers are those of HistNet (Pérez-Mon et al., 2024). Features lie in [0, 1], each with bins of
 equal width around learnable or fixed centres. All bins of all items at once would need features x
-bins numbers an item, so one bin is worked on at a time, in both directions.
+bins numbers an item, so one bin is worked on at a time, in both directions, or compiled loops skip
+the bins that an item is not in.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -29,8 +31,8 @@ def _count(d: Tensor, half: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _hard(d: Tensor, half: Tensor) -> tuple[Tensor, Tensor]:
-    power = torch.exp(BASE * (half - d.abs()))
-    value = power * (power > 1)
+    inside = half - d.abs()
+    value = torch.exp(BASE * inside) * (inside > 0)
     return value, -BASE * d.sign() * value
 
 
@@ -89,7 +91,10 @@ class Histogram(Pooling):
 
     def forward(self, features: Tensor, sizes: Ints) -> Tensor:
         """Pool the features of each bag: for every feature its bins, one after the other."""
-        bins = _Binned.apply(features, self.centres, self.halves, sizes, self.kind)
+        if self.kind == "hard" and features.device.type == "cpu":
+            bins = _HardOnCPU.apply(features, self.centres, self.halves, sizes)
+        else:
+            bins = _Binned.apply(features, self.centres, self.halves, sizes, self.kind)
         return bins.flatten(start_dim=1)
 
 
@@ -102,30 +107,67 @@ class _Binned(torch.autograd.Function):
     ) -> Tensor:
         ctx.save_for_backward(values, centres, halves)
         ctx.sizes, ctx.kind = sizes, kind
-        counts = torch.as_tensor(sizes, device=values.device).to(values.dtype)[:, None]
         parts = [
-            bag_sums(KINDS[kind](values - centres[:, b], halves[:, b])[0], sizes) / counts
+            bag_sums(KINDS[kind](values - centres[:, b], halves[:, b])[0], sizes)
             for b in range(centres.shape[1])
         ]
-        return torch.stack(parts, dim=2)
+        return torch.stack(parts, dim=2) / _counts(sizes, values)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         values, centres, halves = ctx.saved_tensors
         sizes, kind = ctx.sizes, ctx.kind
-        counts = torch.as_tensor(sizes, device=values.device).to(values.dtype)[:, None]
+        share = gradient / _counts(sizes, values)
         by_value = torch.zeros_like(values)
         by_centre, by_half = torch.zeros_like(centres), torch.zeros_like(halves)
         for b in range(centres.shape[1]):
             value, slope = KINDS[kind](values - centres[:, b], halves[:, b])
-            share = gradient[:, :, b] / counts
-            step = _times_bag(slope, share, sizes)
+            step = _times_bag(slope, share[:, :, b], sizes)
             by_value += step
             if kind == "hard":
                 by_centre[:, b] = -step.sum(dim=0)
-                by_half[:, b] = (bag_sums(value, sizes) * share).sum(dim=0) * BASE
+                by_half[:, b] = (bag_sums(value, sizes) * share[:, :, b]).sum(dim=0) * BASE
         learnt = kind == "hard"
         return by_value, by_centre if learnt else None, by_half if learnt else None, None, None
+
+
+class _HardOnCPU(torch.autograd.Function):
+    """The hard layer by compiled loops, which skip the bins that an item is not in."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, centres: Tensor, halves: Tensor, sizes: Ints) -> Tensor:
+        from headcount.neural.compiled import hard_forward
+
+        ctx.save_for_backward(values, centres, halves)
+        ctx.sizes = sizes
+        out = values.new_zeros((len(sizes), *centres.shape))
+        arrays = [_array(t) for t in (values, centres, halves)]
+        hard_forward(*arrays, _indptr(sizes), BASE, out.numpy())
+        return out / _counts(sizes, values)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        from headcount.neural.compiled import hard_backward
+
+        tensors = ctx.saved_tensors
+        found = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in tensors]
+        share = _array(gradient / _counts(ctx.sizes, gradient))
+        arrays = [_array(t) for t in tensors]
+        hard_backward(*arrays, _indptr(ctx.sizes), BASE, share, *(t.numpy() for t in found))
+        return *found, None
+
+
+def _array(tensor: Tensor) -> Any:
+    return tensor.detach().contiguous().numpy()
+
+
+def _indptr(sizes: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _counts(sizes: Ints, like: Tensor) -> Tensor:
+    """Sizes of bags, to divide sums of shape (bags, features, bins) by."""
+    return torch.as_tensor(sizes, device=like.device).to(like.dtype)[:, None, None]
 
 
 def _times_bag(values: Tensor, rows: Tensor, sizes: Ints) -> Tensor:
