@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -102,7 +103,7 @@ class NetworkQuantifier(Quantifier):
         """
         self._check_params()
         items = self._items(pool, reset=True)
-        truth = _known_shares(items.shape[0], bags)
+        truth = known_shares(items.shape[0], bags)
         names = np.arange(truth.shape[1]) if bags.classes is None else np.asarray(bags.classes)
         order = np.argsort(names)
         self.classes_ = names[order]
@@ -115,7 +116,7 @@ class NetworkQuantifier(Quantifier):
         """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
         check_is_fitted(self, "weights_")
         items = self._items(X)
-        _same_pool(items.shape[0], bags)
+        same_pool(items.shape[0], bags)
         training = self._training()
         device = find_device(training.device)
         with own_torch(0, training.n_threads):
@@ -134,15 +135,10 @@ class NetworkQuantifier(Quantifier):
 
     def _fit_both(self, items: Any, codes: Ints, pool: Any, bags: Bags) -> Self:
         sampling, seed = self._sampling(), as_seed(self.random_state)
-        truth = _known_shares(pool.shape[0], bags)
         n, total = items.shape[0], items.shape[0] + pool.shape[0]
-        bags = replace(
-            bags,
-            prevalence=truth[:, self._columns(bags, truth)],
-            classes=None,
-            indices=bags.indices.astype(np.int64) + n,
-            n_items=total,
-        )
+        truth = self._aligned(known_shares(pool.shape[0], bags), bags.classes)
+        moved = bags.indices.astype(np.int64) + n
+        bags = replace(bags, prevalence=truth, classes=None, indices=moved, n_items=total)
         learnt, held = split_bags(bags, sampling.validation, mix_seed(seed, 1))
         real, rows = self._real(learnt), np.arange(n)
         labelled = LabelledItems(rows, codes, len(self.classes_), total, real.size)
@@ -154,19 +150,16 @@ class NetworkQuantifier(Quantifier):
         size = sampling.bag_size or int(np.median(bags.sizes))
         return RealBags(bags, size, sampling.real_share, sampling.mixing)
 
-    def _columns(self, bags: Bags, truth: Floats) -> Ints:
-        """Columns of the known shares in the order of the labels' classes."""
-        names = self.classes_ if bags.classes is None else np.asarray(bags.classes)
-        if truth.shape[1] != len(self.classes_) or set(names.tolist()) != set(
-            self.classes_.tolist()
-        ):
+    def _aligned(self, truth: Floats, classes: NDArray[Any] | None) -> Floats:
+        """Known shares with their columns in the order of the labels' classes."""
+        mine = self.classes_.tolist()
+        names = mine if classes is None else np.asarray(classes).tolist()
+        if truth.shape[1] != len(mine) or set(names) != set(mine):
             raise InputError(
-                f"the bags have shares of the classes {names.tolist()[:5]} ({truth.shape[1]} "
-                f"columns), and the labels are {self.classes_.tolist()[:5]} "
-                f"({len(self.classes_)} classes): pass shares of the same classes."
+                f"the bags have shares of the classes {names[:5]} ({truth.shape[1]} columns), and "
+                f"the labels are {mine[:5]} ({len(mine)} classes): pass shares of the same classes."
             )
-        place = {name: i for i, name in enumerate(names.tolist())}
-        return np.array([place[name] for name in self.classes_.tolist()])
+        return truth[:, [names.index(name) for name in mine]]
 
     def _fit_parts(
         self,
@@ -175,13 +168,14 @@ class NetworkQuantifier(Quantifier):
         held: Bags,
         seed: int,
         labelled: tuple[Ints, Ints] | None = None,
+        known: Callable[[Bags], Floats] | None = None,
     ) -> Self:
-        """Train a new network; `labelled` are rows with their classes."""
+        """Train a new network; `labelled` are rows with their classes, `known` describes bags."""
         training = self._training()
         device = find_device(training.device)
         items = Items(*parts, device=device)
         self.scaling_ = _scaling(parts)
-        problem = Problem(items, source, held, self.loss, self._sampling().bags_per_epoch)
+        problem = Problem(items, source, held, self.loss, self._sampling().bags_per_epoch, known)
         mark = str(joblib.hash((self._settings(), seed, [joblib.hash(p) for p in parts], source)))
         with own_torch(seed % 2**63, training.n_threads):
             network = self._build(self.scaling_, len(self.classes_)).to(device)
@@ -229,8 +223,9 @@ class NetworkQuantifier(Quantifier):
         return validate_data(self, X, reset=reset, dtype=np.float32, accept_sparse="csr")
 
 
-def _known_shares(n_items: int, bags: Bags) -> Floats:
-    _same_pool(n_items, bags)
+def known_shares(n_items: int, bags: Bags) -> Floats:
+    """Shares of bags to learn from; refuses bags without."""
+    same_pool(n_items, bags)
     if bags.prevalence is None:
         raise InputError(
             "the bags have no known prevalences, which is what is learnt from: make them with "
@@ -239,7 +234,8 @@ def _known_shares(n_items: int, bags: Bags) -> Floats:
     return np.asarray(bags.prevalence)
 
 
-def _same_pool(n_items: int, bags: Bags) -> None:
+def same_pool(n_items: int, bags: Bags) -> None:
+    """Refuse bags that were drawn from another pool."""
     if not isinstance(bags, Bags):
         raise InputError(f"bags must be Bags, got {type(bags).__name__}: see Bags.from_lists.")
     if n_items != bags.n_items:

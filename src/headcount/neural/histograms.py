@@ -141,20 +141,19 @@ class _HardOnCPU(torch.autograd.Function):
         ctx.save_for_backward(values, centres, halves)
         ctx.sizes = sizes
         out = values.new_zeros((len(sizes), *centres.shape))
-        arrays = [_array(t) for t in (values, centres, halves)]
-        hard_forward(*arrays, _indptr(sizes), BASE, out.numpy())
+        v, c, h = _array(values), _array(centres), _array(halves)
+        hard_forward(v, c, h, _indptr(sizes), BASE, out.numpy())
         return out / _counts(sizes, values)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         from headcount.neural.compiled import hard_backward
 
-        tensors = ctx.saved_tensors
-        found = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in tensors]
+        v, c, h = (_array(t) for t in ctx.saved_tensors)
+        by_v, by_c, by_h = np.zeros_like(v), np.zeros_like(c), np.zeros_like(h)
         share = _array(gradient / _counts(ctx.sizes, gradient))
-        arrays = [_array(t) for t in tensors]
-        hard_backward(*arrays, _indptr(ctx.sizes), BASE, share, *(t.numpy() for t in found))
-        return *found, None
+        hard_backward(v, c, h, _indptr(ctx.sizes), BASE, share, by_v, by_c, by_h)
+        return torch.from_numpy(by_v), torch.from_numpy(by_c), torch.from_numpy(by_h), None
 
 
 def _array(tensor: Tensor) -> Any:

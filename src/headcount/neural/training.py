@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from torch import nn
 
 from headcount._core import validation as check
-from headcount._core.types import Floats
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.neural import checkpoints
 from headcount.neural.estimating import estimate_bags
@@ -23,6 +23,8 @@ from headcount.neural.losses import bag_errors
 from headcount.neural.runtime import Items, mix_seed
 from headcount.neural.sampling import Source
 from headcount.neural.segments import Tensor
+
+SETTLING = 60  # bags that a network is shown before training
 
 
 class Training(BaseEstimator):
@@ -44,6 +46,9 @@ class Training(BaseEstimator):
     weight_decay : float, default 1e-5
     pretrain : int, default 0
         Epochs in which the features of items learn to classify the labelled items first.
+    settle : bool, default True
+        Whether the head of the network first sees bags scaled by their usual look. Without it,
+        networks for many classes stay at a constant answer for long.
     time_limit : float, optional
         Seconds after which no new epoch starts. What is reached by then depends on the machine.
     device : str, default 'auto'
@@ -74,6 +79,7 @@ class Training(BaseEstimator):
         patience: int = 10,
         weight_decay: float = 1e-5,
         pretrain: int = 0,
+        settle: bool = True,
         time_limit: float | None = None,
         device: str = "auto",
         n_threads: int | None = None,
@@ -89,6 +95,7 @@ class Training(BaseEstimator):
         self.patience = patience
         self.weight_decay = weight_decay
         self.pretrain = pretrain
+        self.settle = settle
         self.time_limit = time_limit
         self.device = device
         self.n_threads = n_threads
@@ -181,7 +188,8 @@ class _Run:
         self.best = _copied(network)
         known = problem.known
         self.held_known = None if known is None else known(problem.held_out)
-        self._resume()
+        if not self._resume() and training.settle:
+            self._settle()
 
     def done(self) -> bool:
         late = (
@@ -217,7 +225,7 @@ class _Run:
         for number, start in enumerate(starts, start=1):
             batch = bags[start : start + size]
             told = None if known is None else self._tensor(known[start : start + size])
-            features = self.network.describe(self.problem.items.rows(batch.indices))
+            features = self._features(batch.indices)
             answer, penalty = self.network.estimate(features, batch.sizes, told)
             truth = self._tensor(batch.prevalence)
             errors = bag_errors(self.problem.loss, truth, answer, batch.sizes)
@@ -225,6 +233,14 @@ class _Run:
             if number % step == 0 or number == len(starts):
                 self.optimiser.step()
                 self.optimiser.zero_grad(set_to_none=True)
+
+    def _features(self, which: Ints) -> Tensor:
+        """Features of items, taken once of each where chance has no part in them."""
+        items, network = self.problem.items, self.network
+        if any(isinstance(m, (nn.Dropout, nn.BatchNorm1d)) for m in network.features.modules()):
+            return network.describe(items.rows(which))
+        distinct, place = np.unique(which, return_inverse=True)
+        return network.describe(items.rows(distinct))[torch.as_tensor(place)]
 
     def _error(self, answers: Floats) -> float:
         bags = self.problem.held_out
@@ -242,15 +258,25 @@ class _Run:
         state = {"fingerprint": self.fingerprint, "progress": vars(self.progress)}
         checkpoints.write(folder, tensors, state)
 
-    def _resume(self) -> None:
+    def _settle(self) -> None:
+        """Show the network some bags, so that its head starts from their usual look."""
+        self.network.eval()
+        bags = self.problem.source.draw(SETTLING, mix_seed(self.seed, 0, 1))
+        with torch.no_grad():
+            self.network.settle(self._features(bags.indices), bags.sizes)
+        self.best = _copied(self.network)
+
+    def _resume(self) -> bool:
+        """Go on from the state that was kept, if there is one."""
         kept = None if self.folder is None else checkpoints.read(self.folder, self.fingerprint)
         if kept is None:
-            return
+            return False
         tensors, state = kept
         self.network.load_state_dict(_under("network.", tensors))
         self.best = _under("best.", tensors)
         checkpoints.restore_optimiser(self.optimiser, tensors)
         self.progress = Progress(**state["progress"])
+        return True
 
 
 def _copied(network: nn.Module) -> dict[str, Tensor]:
