@@ -43,6 +43,16 @@ OTHERS = {
     "headcount.protocols.artificial.DirichletPrevalence",
     "headcount.protocols.artificial.PrevalenceGrid",
     "headcount.protocols.natural.NaturalPrevalence",
+    # By name, because their modules need torch.
+    "headcount.neural.iwdan.DANN",
+    "headcount.neural.iwdan.IWDAN",
+    "headcount.neural.networks.DeepSets",
+    "headcount.neural.networks.GMNet",
+    "headcount.neural.networks.HistNetQ",
+    "headcount.neural.networks.SetTransformer",
+    "headcount.neural.quanet.QuaNet",
+    "headcount.neural.sampling.Sampling",
+    "headcount.neural.training.Training",
 }
 
 

@@ -104,6 +104,7 @@ class Adversary:
     weight_decay: float
     strength: float  # of the reversed gradient
     momentum: float  # of the moving average of the weights
+    wait: int  # epochs before the weights are first estimated
     weighted: bool  # False: the plain domain-adversarial network
     seed: int
 
@@ -127,9 +128,9 @@ def adapt(network: AdversarialNetwork, data: Domains, how: Adversary) -> Floats:
     optimiser = torch.optim.AdamW(
         network.parameters(), lr=how.learning_rate, weight_decay=how.weight_decay
     )
-    for _ in range(how.epochs):
+    for epoch in range(how.epochs):
         _epoch(network, data, how, weights, optimiser, rng)
-        if how.weighted:
+        if how.weighted and epoch >= how.wait:
             confusion = _confusion(network.posteriors(data.held), data.held_codes, data.prior)
             answers = network.posteriors(data.target).mean(axis=0)
             new = class_weights(confusion, answers, data.prior)

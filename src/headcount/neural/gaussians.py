@@ -7,9 +7,8 @@ import math
 import torch
 from torch import nn
 
-from headcount._core.types import Ints
-from headcount.neural.pooling import Pooling
-from headcount.neural.segments import Tensor, bag_means
+from headcount.neural.pooling import Statistic
+from headcount.neural.segments import Tensor
 
 
 class Branches(nn.Module):
@@ -31,21 +30,18 @@ class Branches(nn.Module):
         return torch.sigmoid(out).flatten(start_dim=1)
 
 
-class GaussianMixture(Pooling):
-    """Mean likelihood of the items of a bag under each of many Gaussians, for every branch.
+class GaussianMixture(nn.Module):
+    """Likelihood of items under each of many Gaussians, for every branch, scaled over items.
 
     Parameters
     ----------
     n_branches, dimension, n_gaussians : int
         Items come with `n_branches` x `dimension` features in [0, 1].
-    likeness : float
-        Weight of the penalty of branches that say the same (their mean CKA).
     """
 
-    def __init__(self, n_branches: int, dimension: int, n_gaussians: int, likeness: float = 0.0):
+    def __init__(self, n_branches: int, dimension: int, n_gaussians: int):
         super().__init__()
-        self.n_branches, self.likeness = n_branches, likeness
-        self.width = n_branches * n_gaussians
+        self.n_branches = n_branches
         centres = torch.rand(n_branches, n_gaussians, dimension)
         gaps = torch.cdist(centres, centres) + torch.eye(n_gaussians) * 1e9
         spread = (gaps.amin(dim=2).mean(dim=1) / 2).clamp_min(1e-3)
@@ -54,11 +50,11 @@ class GaussianMixture(Pooling):
             -spread.log()[:, None, None].repeat(1, n_gaussians, dimension)
         )
         self.below = nn.Parameter(torch.zeros(n_branches, n_gaussians, dimension, dimension))
-        self.norm = nn.BatchNorm1d(self.width)
+        self.norm = nn.BatchNorm1d(n_branches * n_gaussians)
 
-    def forward(self, features: Tensor, sizes: Ints) -> Tensor:
-        """Pool the features of each bag."""
-        return bag_means(self.norm(self.likelihoods(features)), sizes)
+    def forward(self, points: Tensor) -> Tensor:
+        """Scaled likelihoods, one branch after the other."""
+        return self.norm(self.likelihoods(points))
 
     def likelihoods(self, features: Tensor) -> Tensor:
         """Density of every item under each Gaussian: a quadratic form is linear in products."""
@@ -74,6 +70,22 @@ class GaussianMixture(Pooling):
         scale = self.log_diagonal.sum(dim=2) - dimension / 2 * math.log(2 * math.pi)
         density = torch.exp(scale[:, None] - distance.clamp_min(0) / 2)
         return density.transpose(0, 1).flatten(start_dim=1)
+
+
+class UnlikeBranches(Statistic):
+    """Mean of what the branches say, with a penalty where they say the same of the bags.
+
+    Parameters
+    ----------
+    n_branches, width : int
+        Numbers come branch after branch, `width` in all.
+    likeness : float
+        Weight of the mean CKA between branches.
+    """
+
+    def __init__(self, n_branches: int, width: int, likeness: float):
+        super().__init__("mean", width)
+        self.n_branches, self.likeness = n_branches, likeness
 
     def penalty(self, pooled: Tensor) -> Tensor:
         """Weighted mean of the CKA between all pairs of branches."""

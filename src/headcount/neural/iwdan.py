@@ -35,18 +35,22 @@ class IWDAN(Quantifier):
 
     Parameters
     ----------
-    features : sequence of int, default (64,)
-        Widths of the layers that an item goes through.
+    features : sequence of int, default (64, 16)
+        Widths of the layers that an item goes through. The last should be narrow: wide ones keep
+        what tells labelled items from those of the bag, however strong the adversary is.
     discriminator : sequence of int, default (64,)
         Widths of the layers that tell labelled items from those of the bag.
     dropout : float, default 0
-    epochs : int, default 50
-    batch_size : int, default 128
+    epochs : int, default 80
+    batch_size : int, default 64
     learning_rate, weight_decay : float, default 1e-3 and 1e-4
-    strength : float, default 1
-        Of the adversary.
-    momentum : float, default 0.5
-        Of the moving average of the class weights.
+    strength : float, default 3
+        Of the adversary; 1 as published.
+    momentum : float, default 0.9
+        Of the moving average of the class weights; 0.5 as published.
+    wait : float, default 0.5
+        Share of the epochs before the weights are first estimated; 0 as published. Weights that
+        are estimated before the features look alike are wrong, and lead the features astray.
     held_out : float, default 0.2
         Share of the labelled items that the weights are estimated from instead of trained on; 0
         estimates them from the training items, as published, which the network knows too well.
@@ -71,7 +75,7 @@ class IWDAN(Quantifier):
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1], 200)
     >>> X = rng.normal(size=(400, 2)) + 4 * y[:, None]
-    >>> net = IWDAN(epochs=10, n_threads=1).fit(X, y)
+    >>> net = IWDAN(epochs=20, n_threads=1).fit(X, y)
     >>> bool(abs(net.fit_target(X[y == 1]).prevalence_[1] - 1) < 0.1)
     True
     """
@@ -81,15 +85,16 @@ class IWDAN(Quantifier):
     def __init__(
         self,
         *,
-        features: Sequence[int] = (64,),
+        features: Sequence[int] = (64, 16),
         discriminator: Sequence[int] = (64,),
         dropout: float = 0.0,
-        epochs: int = 50,
-        batch_size: int = 128,
+        epochs: int = 80,
+        batch_size: int = 64,
         learning_rate: float = 1e-3,
         weight_decay: float = 1e-4,
-        strength: float = 1.0,
-        momentum: float = 0.5,
+        strength: float = 3.0,
+        momentum: float = 0.9,
+        wait: float = 0.5,
         held_out: float = 0.2,
         device: str = "auto",
         n_threads: int | None = None,
@@ -106,6 +111,7 @@ class IWDAN(Quantifier):
         self.weight_decay = weight_decay
         self.strength = strength
         self.momentum = momentum
+        self.wait = wait
         self.held_out = held_out
         self.device = device
         self.n_threads = n_threads
@@ -204,6 +210,7 @@ class IWDAN(Quantifier):
             self.weight_decay,
             self.strength,
             self.momentum,
+            int(self.wait * self.epochs),
             self._weighted,
             mix_seed(self.seed_, 2),
         )
@@ -220,7 +227,7 @@ class IWDAN(Quantifier):
         check.at_least("learning_rate", self.learning_rate, 1e-12)
         for name in ("weight_decay", "strength"):
             check.at_least(name, getattr(self, name), 0)
-        for name in ("dropout", "momentum", "held_out"):
+        for name in ("dropout", "momentum", "held_out", "wait"):
             check.at_least(name, getattr(self, name), 0, 0.99)
 
     def __sklearn_tags__(self) -> Any:
@@ -234,13 +241,13 @@ class DANN(IWDAN):
 
     Labelled items count equally, whatever their class, and the answer is the mean posterior of
     the bag. Where the shares of the classes differ, features that look alike in labelled items
-    and bag are the wrong thing to ask for. Parameters are those of `IWDAN`; `momentum` and
-    `held_out` have no effect on what is learnt.
+    and bag are the wrong thing to ask for. Parameters are those of `IWDAN`; `momentum`,
+    `wait` and `held_out` are of no use to it.
 
     Examples
     --------
     >>> DANN(epochs=20).strength
-    1.0
+    3.0
     """
 
     _weighted = False

@@ -12,7 +12,7 @@ from headcount.exceptions import choose
 from headcount.neural.attention import SetAttention
 from headcount.neural.base import NetworkQuantifier, Scaling
 from headcount.neural.frame import BagNetwork, mlp
-from headcount.neural.gaussians import Branches, GaussianMixture
+from headcount.neural.gaussians import Branches, GaussianMixture, UnlikeBranches
 from headcount.neural.histograms import KINDS, Histogram
 from headcount.neural.pooling import Pooling, Statistic
 from headcount.neural.sampling import Sampling
@@ -24,7 +24,7 @@ class HistNetQ(NetworkQuantifier):
 
     The published network for LeQua's T1A has ``features=(1024, 1024, 300), head=(2048,) * 3``, for
     T1B ``features=(1024, 512), n_bins=64, head=(4096,)``; the defaults are what two cores train in
-    minutes.
+    minutes; published dropout is 0.5.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class HistNetQ(NetworkQuantifier):
         How an item counts for the bins.
     head : sequence of int, default (512,)
         Widths of the dense layers between the pooled vector and the shares.
-    dropout : float, default 0.5
+    dropout : float, default 0.1
         In the layers of features and head.
     loss : {'rae', 'ae', 'se', 'nmd', 'kld'}
         The measure that is minimised.
@@ -64,7 +64,7 @@ class HistNetQ(NetworkQuantifier):
         n_bins: int = 32,
         histogram: str = "hard",
         head: Sequence[int] = (512,),
-        dropout: float = 0.5,
+        dropout: float = 0.1,
         loss: str = "rae",
         sampling: Sampling | None = None,
         training: Training | None = None,
@@ -116,7 +116,7 @@ class DeepSets(NetworkQuantifier):
         features: Sequence[int] = (256, 128),
         pooling: str = "mean",
         head: Sequence[int] = (512,),
-        dropout: float = 0.5,
+        dropout: float = 0.1,
         loss: str = "rae",
         sampling: Sampling | None = None,
         training: Training | None = None,
@@ -177,7 +177,7 @@ class SetTransformer(NetworkQuantifier):
         n_points: int = 16,
         out: int = 64,
         head: Sequence[int] = (),
-        dropout: float = 0.5,
+        dropout: float = 0.1,
         loss: str = "rae",
         sampling: Sampling | None = None,
         training: Training | None = None,
@@ -241,7 +241,7 @@ class GMNet(NetworkQuantifier):
         n_gaussians: int = 100,
         likeness: float = 0.0,
         head: Sequence[int] = (512,),
-        dropout: float = 0.5,
+        dropout: float = 0.1,
         loss: str = "rae",
         sampling: Sampling | None = None,
         training: Training | None = None,
@@ -263,8 +263,11 @@ class GMNet(NetworkQuantifier):
         branches = Branches(
             len(scaling[0]), self.n_branches, self.hidden, self.dimension, self.dropout
         )
-        pooling = GaussianMixture(self.n_branches, self.dimension, self.n_gaussians, self.likeness)
-        return _with_head(scaling, branches, pooling, self.head, self.dropout, n_classes)
+        mixture = GaussianMixture(self.n_branches, self.dimension, self.n_gaussians)
+        features = nn.Sequential(branches, mixture)
+        width = self.n_branches * self.n_gaussians
+        pooling = UnlikeBranches(self.n_branches, width, self.likeness)
+        return _with_head(scaling, features, pooling, self.head, self.dropout, n_classes)
 
     def _check_params(self) -> None:
         super()._check_params()
