@@ -134,7 +134,8 @@ def adapt(network: AdversarialNetwork, data: Domains, how: Adversary) -> Floats:
             confusion = _confusion(network.posteriors(data.held), data.held_codes, data.prior)
             answers = network.posteriors(data.target).mean(axis=0)
             new = class_weights(confusion, answers, data.prior)
-            weights = how.momentum * weights + (1 - how.momentum) * new
+            kept = how.momentum if epoch > how.wait else 0.0  # the first estimate counts in full
+            weights = kept * weights + (1 - kept) * new
     return weights
 
 

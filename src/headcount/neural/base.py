@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import joblib
@@ -57,6 +59,7 @@ class NetworkQuantifier(Quantifier):
     weights_: Bytes
     scaling_: Scaling
     _network: BagNetwork | None = None
+    _in_double = False  # whether rounding would else tell a bag in a batch from the same bag alone
 
     @abstractmethod
     def _build(self, scaling: Scaling, n_classes: int) -> BagNetwork:
@@ -120,7 +123,10 @@ class NetworkQuantifier(Quantifier):
         training = self._training()
         device = find_device(training.device)
         with own_torch(0, training.n_threads):
-            return estimate_bags(self._ready().to(device), Items(items, device=device), bags)
+            network = self._ready().to(device)
+            if self._in_double:
+                network = deepcopy(network).double()
+            return estimate_bags(network, Items(items, device=device), bags)
 
     def _fit_labelled(self, items: Any, codes: Ints) -> Self:
         sampling, seed = self._sampling(), as_seed(self.random_state)
@@ -179,9 +185,11 @@ class NetworkQuantifier(Quantifier):
         mark = str(joblib.hash((self._settings(), seed, [joblib.hash(p) for p in parts], source)))
         with own_torch(seed % 2**63, training.n_threads):
             network = self._build(self.scaling_, len(self.classes_)).to(device)
+            prepare = None
             if labelled is not None:
-                pretrain(network, items, *labelled, training.pretrain, mix_seed(seed, 3))
-            done = train(network, problem, training, seed, mark)
+                last = (training.pretrain, mix_seed(seed, 3))
+                prepare = partial(pretrain, network, items, *labelled, *last)
+            done = train(network, problem, training, seed, mark, prepare)
         self.weights_ = pack(network)
         self.history_, self._network = done.history, network
         return self

@@ -85,7 +85,7 @@ class BagNetwork(nn.Module):
 
     def describe(self, items: Tensor) -> Tensor:
         """Features of items."""
-        return self.features((items - self.centre) / self.scale)
+        return self.features((items.to(self.centre.dtype) - self.centre) / self.scale)
 
     def estimate(
         self,
@@ -99,5 +99,5 @@ class BagNetwork(nn.Module):
         """
         pooled = self.pooling(features, sizes)
         seen = (pooled - self.usual) / self.spread
-        told = seen if known is None else torch.cat([seen, known], dim=1)
+        told = seen if known is None else torch.cat([seen, known.to(seen.dtype)], dim=1)
         return torch.softmax(self.head(told), dim=1), self.pooling.penalty(pooled)

@@ -168,6 +168,8 @@ class SetTransformer(NetworkQuantifier):
     4
     """
 
+    _in_double = True
+
     def __init__(
         self,
         *,

@@ -157,10 +157,22 @@ class Problem:
 
 
 def train(
-    network: nn.Module, problem: Problem, training: Training, seed: int, fingerprint: str
+    network: nn.Module,
+    problem: Problem,
+    training: Training,
+    seed: int,
+    fingerprint: str,
+    prepare: Callable[[], None] | None = None,
 ) -> Progress:
-    """Train in place until the held-out error no longer improves; the best weights are left."""
+    """Train in place until the held-out error no longer improves; the best weights are left.
+
+    `prepare` is called first, unless the training goes on from a checkpoint.
+    """
     run = _Run(network, problem, training, seed, fingerprint)
+    if not run.resume():
+        if prepare is not None:
+            prepare()
+        run.start()
     with _shown(training) as show:
         while not run.done():
             run.epoch()
@@ -188,10 +200,9 @@ class _Run:
         self.best = _copied(network)
         known = problem.known
         self.held_known = None if known is None else known(problem.held_out)
-        if not self._resume() and training.settle:
-            self._settle()
 
     def done(self) -> bool:
+        """Whether time, epochs or learning rate are used up."""
         late = (
             self.training.time_limit is not None
             and self.progress.epoch > 0
@@ -204,6 +215,7 @@ class _Run:
         )
 
     def epoch(self) -> None:
+        """Learn from new bags, and see how held-out ones are estimated."""
         problem, progress = self.problem, self.progress
         seed = mix_seed(self.seed, progress.epoch)
         torch.manual_seed(seed)  # so that an epoch is the same whether or not the fit was stopped
@@ -258,15 +270,17 @@ class _Run:
         state = {"fingerprint": self.fingerprint, "progress": vars(self.progress)}
         checkpoints.write(folder, tensors, state)
 
-    def _settle(self) -> None:
+    def start(self) -> None:
         """Show the network some bags, so that its head starts from their usual look."""
-        self.network.eval()
-        bags = self.problem.source.draw(SETTLING, mix_seed(self.seed, 0, 1))
-        with torch.no_grad():
-            self.network.settle(self._features(bags.indices), bags.sizes)
+        self.optimiser.zero_grad(set_to_none=True)
+        if self.training.settle:
+            self.network.eval()
+            bags = self.problem.source.draw(SETTLING, mix_seed(self.seed, 0, 1))
+            with torch.no_grad():
+                self.network.settle(self._features(bags.indices), bags.sizes)
         self.best = _copied(self.network)
 
-    def _resume(self) -> bool:
+    def resume(self) -> bool:
         """Go on from the state that was kept, if there is one."""
         kept = None if self.folder is None else checkpoints.read(self.folder, self.fingerprint)
         if kept is None:
