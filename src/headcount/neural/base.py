@@ -66,7 +66,7 @@ class NetworkQuantifier(Quantifier):
         """Make the network, with weights that are still random."""
 
     def _default_training(self) -> Training:
-        return Training(learning_rate=3e-4, pretrain=5)
+        return Training(learning_rate=3e-4, pretrain=2)
 
     def _default_sampling(self) -> Sampling:
         return Sampling()

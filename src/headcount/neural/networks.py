@@ -24,7 +24,7 @@ class HistNetQ(NetworkQuantifier):
 
     The published network for LeQua's T1A has ``features=(1024, 1024, 300), head=(2048,) * 3``, for
     T1B ``features=(1024, 512), n_bins=64, head=(4096,)``; the defaults are what two cores train in
-    minutes; published dropout is 0.5.
+    minutes.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ class HistNetQ(NetworkQuantifier):
         How an item counts for the bins.
     head : sequence of int, default (512,)
         Widths of the dense layers between the pooled vector and the shares.
-    dropout : float, default 0.1
+    dropout : float, default 0.5
         In the layers of features and head.
     loss : {'rae', 'ae', 'se', 'nmd', 'kld'}
         The measure that is minimised.
     sampling : Sampling, optional
         How bags are drawn to learn from.
     training : Training, optional
-        How long, how fast, where; by default with 5 epochs of classifying labelled items first.
+        How long, how fast, where; by default with 2 epochs of classifying labelled items first.
     random_state : int, generator or None, default 0
 
     Examples
@@ -64,7 +64,7 @@ class HistNetQ(NetworkQuantifier):
         n_bins: int = 32,
         histogram: str = "hard",
         head: Sequence[int] = (512,),
-        dropout: float = 0.1,
+        dropout: float = 0.5,
         loss: str = "rae",
         sampling: Sampling | None = None,
         training: Training | None = None,
@@ -116,7 +116,7 @@ class DeepSets(NetworkQuantifier):
         features: Sequence[int] = (256, 128),
         pooling: str = "mean",
         head: Sequence[int] = (512,),
-        dropout: float = 0.1,
+        dropout: float = 0.5,
         loss: str = "rae",
         sampling: Sampling | None = None,
         training: Training | None = None,
@@ -179,7 +179,7 @@ class SetTransformer(NetworkQuantifier):
         n_points: int = 16,
         out: int = 64,
         head: Sequence[int] = (),
-        dropout: float = 0.1,
+        dropout: float = 0.5,
         loss: str = "rae",
         sampling: Sampling | None = None,
         training: Training | None = None,
@@ -243,7 +243,7 @@ class GMNet(NetworkQuantifier):
         n_gaussians: int = 100,
         likeness: float = 0.0,
         head: Sequence[int] = (512,),
-        dropout: float = 0.1,
+        dropout: float = 0.5,
         loss: str = "rae",
         sampling: Sampling | None = None,
         training: Training | None = None,
