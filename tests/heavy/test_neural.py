@@ -1,7 +1,9 @@
 """Networks as quantifiers: what they learn from, that they learn, and that they can be kept."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,15 @@ torch = pytest.importorskip("torch")
 from sklearn.base import clone  # noqa: E402
 from sklearn.linear_model import LogisticRegression, RidgeClassifier  # noqa: E402
 
-from headcount import Bags, UniformPrevalence, WithIntervals, load, measure, save  # noqa: E402
+from headcount import (  # noqa: E402
+    Bags,
+    UniformPrevalence,
+    WithIntervals,
+    load,
+    measure,
+    neural,
+    save,
+)
 from headcount.exceptions import InputError  # noqa: E402
 from headcount.neural import (  # noqa: E402
     DANN,
@@ -265,3 +275,12 @@ def test_without_torch_the_import_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert "pip install 'headcount[torch]'" in done.stderr
+
+
+def test_the_page_of_the_networks_runs_and_names_them_all():
+    root = Path(__file__).parent.parent.parent / "docs"
+    page, chooser = ((root / name).read_text() for name in ("neural.md", "methods.md"))
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(compile(block, "neural.md", "exec"), {})
+    for name in set(neural.__all__) - {"NetworkQuantifier", "Sampling", "Training"}:
+        assert f"`{name}`" in page and f"`{name}`" in chooser, name
