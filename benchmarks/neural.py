@@ -5,8 +5,8 @@
     python benchmarks/neural.py speed                       # QuaNet against QuaPy 0.2.3, if there
 
 The first half of the pool gives the development bags, the second half the test bags. A network has
-`--seconds` to be fitted; the table says how many epochs that were. Times are of the processor, which
-other work on the machine does not lengthen much; `load` says how much of it there was.
+`--seconds` to be fitted; the table says how many epochs that were. Times are of the processor,
+which other work on the machine does not lengthen much; `load` says how much of it there was.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from scipy import sparse  # noqa: E402
 from sklearn.base import clone  # noqa: E402
 from sklearn.linear_model import LogisticRegression, RidgeClassifier  # noqa: E402
 
@@ -267,6 +268,8 @@ def test_quanet_takes_an_embedding(problem):
     X, y, *_ = problem
     q = clone(NETWORKS["QuaNet"]).set_params(embedding=PCA(2)).fit(X, y)
     assert len(q.scaling_[0]) == 2 + 2  # components and posteriors
+    q = clone(NETWORKS["QuaNet"]).set_params(embedding=3).fit(sparse.csr_array(X), y)
+    assert q.embedding_.n_components == 3
     assert q.predict(X).sum() == pytest.approx(1)
 
 

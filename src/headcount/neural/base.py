@@ -182,7 +182,9 @@ class NetworkQuantifier(Quantifier):
         items = Items(*parts, device=device)
         self.scaling_ = _scaling(parts)
         problem = Problem(items, source, held, self.loss, self._sampling().bags_per_epoch, known)
-        mark = str(joblib.hash((self._settings(), seed, [joblib.hash(p) for p in parts], source)))
+        mark = ""
+        if training.checkpoint is not None:
+            mark = str(joblib.hash((self._settings(), seed, parts, source)))
         with own_torch(seed % 2**63, training.n_threads):
             network = self._build(self.scaling_, len(self.classes_)).to(device)
             prepare = None

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import _safe_indexing
@@ -46,9 +47,10 @@ class QuaNet(NetworkQuantifier):
     ----------
     classifier : scikit-learn classifier with predict_proba, optional
         Logistic regression by default.
-    embedding : scikit-learn transformer, optional
-        Makes the embedding of an item, such as ``TruncatedSVD(100)``; fitted with the classifier.
-        By default the `transform` of the classifier, if it has one, else the items' own features.
+    embedding : int or scikit-learn transformer, optional
+        Makes the embedding of an item, and is fitted with the classifier; a whole number is that
+        of the components of a truncated SVD. By default the `transform` of the classifier, if it
+        has one, else the items' own features.
     hidden : int, default 64
         Width of the LSTM in either direction.
     head : sequence of int, default (1024, 512)
@@ -188,7 +190,10 @@ class QuaNet(NetworkQuantifier):
                 f"QuaNet needs posteriors, and {self.classifier_!r} has no predict_proba: wrap it "
                 "in CalibratedClassifierCV, or use another one."
             )
-        self.embedding_ = None if self.embedding is None else clone(self.embedding).fit(X, y)
+        embedding = self.embedding
+        if isinstance(embedding, int):
+            embedding = TruncatedSVD(embedding, random_state=as_seed(self.random_state) % 2**32)
+        self.embedding_ = None if embedding is None else clone(embedding).fit(X, y)
 
     def _chosen(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.classifier is None else self.classifier
