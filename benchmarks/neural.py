@@ -93,7 +93,7 @@ def learn(args: argparse.Namespace) -> None:
     lr = LogisticRegression(max_iter=1000)
     for name, q in {
         "MLPE": MLPE(),
-        "CC": CC(lr),
+        "CC": CC(lr, cv=None),
         "SLD-BCTS": SLD(lr, calibrator="bcts"),
         "BayesQuantifier": BayesQuantifier(lr, measure="rae"),
     }.items():
