@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +35,7 @@ from headcount.neural import (
 
 TEST_BAGS = 1000
 DEV_BAGS = 1000
-EPOCHS = 2  # of the comparison of speed
+EPOCHS = 1  # of the comparison of speed
 NETWORKS = {
     "HistNetQ": HistNetQ,
     "DeepSets": DeepSets,
@@ -176,6 +177,7 @@ class Peer:
             tr_iter_per_poch=500,
             va_iter_per_poch=100,
             patience=1000,
+            checkpointdir=tempfile.mkdtemp(),
             device="cpu",
         )
         self.net.fit(*LabelledCollection(work.X, work.y).Xy)

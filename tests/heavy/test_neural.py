@@ -23,7 +23,7 @@ from headcount import (  # noqa: E402
     neural,
     save,
 )
-from headcount.exceptions import InputError  # noqa: E402
+from headcount.exceptions import HeadcountError, InputError, UnreliableWarning  # noqa: E402
 from headcount.neural import (  # noqa: E402
     DANN,
     IWDAN,
@@ -41,6 +41,8 @@ from headcount.systems import lequa2022  # noqa: E402
 from headcount.testing import check_quantifier  # noqa: E402
 from headcount.testing.quantifiers import make_items  # noqa: E402
 
+# Two epochs are too few to learn anything, and the networks say so.
+pytestmark = pytest.mark.filterwarnings("ignore::headcount.exceptions.UnreliableWarning")
 QUICK = Training(epochs=2, pretrain=1, n_threads=1)
 FEW = Sampling(bag_size=20, bags_per_epoch=20, validation_bags=10)
 SMALL = {"training": QUICK, "sampling": FEW}
@@ -86,6 +88,7 @@ def learner(**options):
         features=(16, 8),
         n_bins=8,
         head=(32,),
+        dropout=0.1,
         loss="ae",
         sampling=Sampling(bag_size=60, bags_per_epoch=200, validation_bags=60),
         training=Training(epochs=12, learning_rate=3e-3, n_threads=1, pretrain=2),
@@ -220,6 +223,18 @@ def test_training_stops_by_time_and_by_learning_rate(problem):
     falling = Training(epochs=500, patience=1, learning_rate=1e-9, end_learning_rate=4e-10)
     done = clone(NETWORKS["DeepSets"]).set_params(training=falling).fit(X, y)
     assert len(done.history_) < 500
+
+
+def test_a_training_that_failed_is_named(problem):
+    X, y, *_ = problem
+    with pytest.raises(InputError, match="end_learning_rate must be between"):
+        clone(NETWORKS["DeepSets"]).set_params(training__learning_rate=1e-6).fit(X, y)
+    noise = np.random.default_rng(0).permutation(y)  # labels that no item knows of
+    with pytest.warns(UnreliableWarning, match="has learnt nothing"):
+        clone(NETWORKS["DeepSets"]).set_params(loss="se").fit(X, noise)
+    wild = clone(NETWORKS["DeepSets"]).set_params(training__learning_rate=1e38)
+    with pytest.raises(HeadcountError, match="diverged"):
+        wild.fit(X, y)
 
 
 def test_progress_tells_the_held_out_error(problem, capsys):

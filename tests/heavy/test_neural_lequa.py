@@ -15,6 +15,9 @@ from headcount.lequa.build import SENTIMENT, Recipe
 from headcount.lequa.networks import FromDevSamples, neural_methods
 from headcount.neural import DeepSets, Sampling, Training
 
+# Two epochs are too few to learn anything, and the networks say so.
+pytestmark = pytest.mark.filterwarnings("ignore::headcount.exceptions.UnreliableWarning")
+
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):

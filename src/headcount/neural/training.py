@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,11 @@ from torch import nn
 from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
+from headcount.exceptions import HeadcountError, UnreliableWarning
 from headcount.neural import checkpoints
 from headcount.neural.estimating import estimate_bags
 from headcount.neural.losses import bag_errors
+from headcount.neural.progress import Progress, shown
 from headcount.neural.runtime import Items, mix_seed
 from headcount.neural.sampling import Source
 from headcount.neural.segments import Tensor
@@ -108,37 +110,13 @@ class Training(BaseEstimator):
             check.whole(name, getattr(self, name))
         check.whole("pretrain", self.pretrain, 0)
         check.at_least("learning_rate", self.learning_rate, 1e-12)
-        check.at_least("end_learning_rate", self.end_learning_rate, 0)
+        check.at_least("end_learning_rate", self.end_learning_rate, 0, self.learning_rate)
         check.at_least("weight_decay", self.weight_decay, 0)
         check.at_least("factor", self.factor, 1e-6, 0.999)
         if self.time_limit is not None:
             check.at_least("time_limit", self.time_limit, 0)
         if self.n_threads is not None:
             check.whole("n_threads", self.n_threads)
-
-
-@dataclass
-class Progress:
-    """Where a training stands: plain data."""
-
-    learning_rate: float
-    epoch: int = 0
-    best: float = np.inf
-    waited: int = 0  # epochs without improvement at this learning rate
-    history: list[float] = field(default_factory=list)
-
-    def note(self, error: float, training: Training) -> bool:
-        """Take in the held-out error of an epoch; tell whether it is the best so far."""
-        self.epoch += 1
-        self.history.append(error)
-        if error < self.best:
-            self.best, self.waited = error, 0
-            return True
-        self.waited += 1
-        if self.waited >= training.patience:
-            self.learning_rate *= training.factor
-            self.waited = 0
-        return False
 
 
 @dataclass(frozen=True)
@@ -173,14 +151,35 @@ def train(
         if prepare is not None:
             prepare()
         run.start()
-    with _shown(training) as show:
+    with shown(training.epochs, training.verbose) as show:
         while not run.done():
             run.epoch()
             show(run.progress, problem.loss)
     network.load_state_dict(run.best)
     if run.folder is not None:
         checkpoints.remove(run.folder)
+    _judge(run.progress, problem)
     return run.progress
+
+
+def _judge(progress: Progress, problem: Problem) -> None:
+    """Say so where a training has failed: a network that learnt nothing still gives answers."""
+    if not np.isfinite(progress.best):
+        raise HeadcountError(
+            "the training diverged: the error on held-out bags was never a number. Set a lower "
+            "learning_rate of the training, and look for extreme values among the features."
+        )
+    truth = torch.as_tensor(problem.held_out.prevalence)
+    flat = truth.mean(dim=0).expand_as(truth)
+    constant = float(bag_errors(problem.loss, truth, flat, problem.held_out.sizes).mean())
+    if progress.best >= constant:
+        warnings.warn(
+            f"the network has learnt nothing: its {problem.loss} on held-out bags is "
+            f"{progress.best:.3g}, and one answer for all bags has {constant:.3g}. Train longer, "
+            "with another learning_rate, or with more bags.",
+            UnreliableWarning,
+            stacklevel=5,
+        )
 
 
 class _Run:
@@ -223,7 +222,7 @@ class _Run:
             group["lr"] = progress.learning_rate
         self._learn(problem.source.draw(problem.bags_per_epoch, seed))
         answers = estimate_bags(self.network, problem.items, problem.held_out, self.held_known)
-        if progress.note(self._error(answers), self.training):
+        if progress.note(self._error(answers), self.training.patience, self.training.factor):
             self.best = _copied(self.network)
         if self.folder is not None:
             self._keep(self.folder)
@@ -299,24 +298,3 @@ def _copied(network: nn.Module) -> dict[str, Tensor]:
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-
-
-@contextmanager
-def _shown(training: Training) -> Iterator[Callable[[Progress, str], None]]:
-    """Show where a training stands on standard error, if that is wished."""
-    if not training.verbose:
-        yield lambda *_: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task("training", total=training.epochs)
-
-        def show(progress: Progress, loss: str) -> None:
-            words = f"held-out {loss} {progress.history[-1]:.4f}, best {progress.best:.4f}"
-            bar.update(task, completed=progress.epoch, description=words)
-
-        yield show
