@@ -66,6 +66,8 @@ class SetAttention(Pooling):
         Width of what is said of each seed.
     """
 
+    steady = False
+
     def __init__(
         self, n_features: int, n_seeds: int, width: int, n_heads: int, n_points: int, out: int
     ):

@@ -74,8 +74,11 @@ class BagNetwork(nn.Module):
         """Take the mean and the spread of these bags as what the head is to see as 0 and 1.
 
         Bags differ by little in their means or histograms, and a head that has to find that out
-        by itself stays at a constant answer for very long.
+        by itself stays at a constant answer for very long. Poolings whose scale is learnt are
+        left alone.
         """
+        if not self.pooling.steady:
+            return
         pooled = self.pooling(features, sizes)
         self.usual.copy_(pooled.mean(dim=0))
         deviation = pooled.std(dim=0)

@@ -170,6 +170,9 @@ class SetTransformer(NetworkQuantifier):
 
     _in_double = True
 
+    def _default_training(self) -> Training:
+        return Training(learning_rate=1e-3, pretrain=2)
+
     def __init__(
         self,
         *,

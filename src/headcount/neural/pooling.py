@@ -16,6 +16,7 @@ class Pooling(nn.Module):
     """Base of the poolings: items (N, d) and the sizes of their bags to rows (bags, `width`)."""
 
     width: int
+    steady = True  # whether what it gives keeps its scale while the features are learnt
 
     def forward(self, features: Tensor, sizes: Ints) -> Tensor:
         """Pool the features of each bag."""

@@ -25,6 +25,8 @@ class Recurrent(Pooling):
     forward direction and then of the backward one: 8 x `hidden` numbers.
     """
 
+    steady = False
+
     def __init__(self, hidden: int):
         super().__init__()
         self.hidden, self.width = hidden, 2 * hidden

@@ -50,7 +50,8 @@ class Training(BaseEstimator):
         Epochs in which the features of items learn to classify the labelled items first.
     settle : bool, default True
         Whether the head of the network first sees bags scaled by their usual look. Without it,
-        networks for many classes stay at a constant answer for long.
+        networks for many classes stay at a constant answer for long. It has no effect where the
+        pooling learns its own scale (attention, LSTM).
     time_limit : float, optional
         Seconds after which no new epoch starts. What is reached by then depends on the machine.
     device : str, default 'auto'
@@ -178,7 +179,7 @@ def _judge(progress: Progress, problem: Problem) -> None:
             f"{progress.best:.3g}, and one answer for all bags has {constant:.3g}. Train longer, "
             "with another learning_rate, or with more bags.",
             UnreliableWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 
