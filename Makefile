@@ -19,11 +19,11 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 check: $(VENV)/.installed
-	$(BIN)/pytest -n 2 tests src --ignore tests/heavy
+	$(BIN)/pytest -n 2 tests src --ignore tests/heavy --ignore src/headcount/neural
 
 # Tests of what needs torch and transformers, in an environment of their own.
 test-heavy: .venv-heavy/.installed
-	.venv-heavy/bin/pytest -n 2 tests/heavy
+	.venv-heavy/bin/pytest -n 2 tests/heavy src/headcount/neural
 
 # Compare with other quantification libraries, in an environment of their own.
 peers: .venv-peers/.installed
@@ -52,7 +52,7 @@ $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-heavy
 	.venv-heavy/bin/python -m pip install --quiet --upgrade pip
 	.venv-heavy/bin/python -m pip install --quiet torch==2.13.0
-	.venv-heavy/bin/python -m pip install --quiet --editable ".[dev,embed,transformers,models]" onnx
+	.venv-heavy/bin/python -m pip install --quiet --editable ".[dev,embed,torch,transformers,models]" onnx
 	touch $@
 
 clean:

@@ -1,0 +1,106 @@
+"""The frame of the networks: items to features, features of a bag to a vector, that to shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from headcount._core.types import Floats, Ints
+from headcount.neural.pooling import Pooling
+from headcount.neural.segments import Tensor
+
+FLOOR = 0.1  # a pooled number counts as varying at least so much, relative to the others
+WIDE = 64  # above this, pooled numbers are scaled down, so that a step moves the head no further
+
+
+def mlp(
+    n_in: int,
+    widths: Sequence[int],
+    dropout: float,
+    *,
+    open_end: bool = False,
+    activation: type[nn.Module] = nn.LeakyReLU,
+) -> tuple[nn.Sequential, int]:
+    """Linear layers with an activation and dropout, and the width of what comes out.
+
+    With `open_end` the last layer is linear only. No widths make the identity.
+    """
+    layers: list[nn.Module] = []
+    for i, width in enumerate(widths):
+        layers.append(nn.Linear(n_in, width))
+        if not (open_end and i == len(widths) - 1):
+            layers += [activation(), nn.Dropout(dropout)]
+        n_in = width
+    return nn.Sequential(*layers), n_in
+
+
+class BagNetwork(nn.Module):
+    """Standardise items, take features of each, pool those of a bag, and answer with shares.
+
+    Parameters
+    ----------
+    scaling : pair of arrays, or number of features
+        Mean and standard deviation of the items' features.
+    features : module
+        From items to features, one item at a time.
+    pooling : Pooling
+    head : module
+        From the pooled vector to one number a class.
+    """
+
+    centre: Tensor
+    scale: Tensor
+    usual: Tensor
+    spread: Tensor
+
+    def __init__(
+        self,
+        scaling: tuple[Floats, Floats],
+        features: nn.Module,
+        pooling: Pooling,
+        head: nn.Module,
+    ):
+        super().__init__()
+        centre, scale = scaling
+        self.register_buffer("centre", torch.as_tensor(centre, dtype=torch.float32))
+        self.register_buffer("scale", torch.as_tensor(scale, dtype=torch.float32))
+        self.features, self.pooling, self.head = features, pooling, head
+        self.register_buffer("usual", torch.zeros(pooling.width))
+        self.register_buffer("spread", torch.ones(pooling.width))
+
+    def settle(self, features: Tensor, sizes: Ints) -> None:
+        """Take the mean and the spread of these bags as what the head is to see as 0 and 1.
+
+        Bags differ by little in their means or histograms, and a head that has to find that out
+        by itself stays at a constant answer for very long. Poolings whose scale is learnt are
+        left alone.
+        """
+        if not self.pooling.steady:
+            return
+        pooled = self.pooling(features, sizes)
+        self.usual.copy_(pooled.mean(dim=0))
+        deviation = pooled.std(dim=0)
+        least = float(deviation.mean()) * FLOOR + 1e-6
+        wide = max(1.0, self.pooling.width / WIDE) ** 0.5
+        self.spread.copy_(deviation.clamp(min=least) * wide)
+
+    def describe(self, items: Tensor) -> Tensor:
+        """Features of items."""
+        return self.features((items.to(self.centre.dtype) - self.centre) / self.scale)
+
+    def estimate(
+        self,
+        features: Tensor,
+        sizes: Ints,
+        known: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Shares of each bag, and what is to be added to the loss.
+
+        `known` are further numbers about each bag, for a head that takes them as well.
+        """
+        pooled = self.pooling(features, sizes)
+        seen = (pooled - self.usual) / self.spread
+        told = seen if known is None else torch.cat([seen, known.to(seen.dtype)], dim=1)
+        return torch.softmax(self.head(told), dim=1), self.pooling.penalty(pooled)
