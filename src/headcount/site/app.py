@@ -122,6 +122,8 @@ def _site_error(request: Request, error: SiteError) -> Response:
         if isinstance(error, NotLoggedInError):
             headers["www-authenticate"] = "Bearer"
         return JSONResponse({"error": body}, status_code=error.status, headers=headers)
+    if error.status == 500:  # the page might be what is wrong
+        return PlainTextResponse(error.message, status_code=500)
     visitor = _visitor(request)
     if isinstance(error, NotLoggedInError) and request.method == "GET":
         return go(f"/login?next={request.url.path}")

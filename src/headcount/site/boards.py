@@ -218,7 +218,8 @@ def reference_rows(task: Task) -> list[dict[str, Any]]:
     if table is None:
         return []
     mine = table.rows(table["task"] == task.reference)
-    return [{name: mine[name][i].item() for name in mine} for i in range(mine.n_rows)]
+    columns = {name: mine[name].tolist() for name in mine}
+    return [{name: columns[name][i] for name in columns} for i in range(mine.n_rows)]
 
 
 def references() -> list[str]:

@@ -41,7 +41,6 @@ class Database:
         """A transaction that sees one state of the database and changes nothing."""
         with Session(self._reading, expire_on_commit=False) as session:
             yield session
-            session.rollback()
 
     @contextmanager
     def writing(self) -> Iterator[Session]:

@@ -24,6 +24,7 @@ async def read_file(site: Site, found: Any) -> tuple[bytes, str]:
     if not isinstance(found, UploadFile) or not found.filename:
         raise FaultyError("choose a file.", ["file: there is none."])
     content = await found.read()
+    await found.close()
     return refuse_large(site, content), clean_file_name(found.filename)
 
 

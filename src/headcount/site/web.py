@@ -67,6 +67,7 @@ class Visitor:
         foreign = self.request.headers.get("sec-fetch-site", "same-origin") == "cross-site"
         valid = isinstance(token, str) and secrecy.same_text(token, self.form_token)
         if foreign or not valid or self.fresh:
+            await form.close()
             raise ForbiddenError(
                 "the form is too old or from elsewhere: go back, reload, send again."
             )
@@ -75,6 +76,7 @@ class Visitor:
     async def fields(self) -> dict[str, str]:
         """Texts of the form, without its token."""
         form = await self.form()
+        await form.close()
         return {k: v for k, v in form.items() if isinstance(v, str) and k != "form_token"}
 
 

@@ -93,7 +93,7 @@ def enter(visitor: Visitor, user: User, where: str) -> Response:
 @router.post("/logout")
 async def logout(visitor: VisitorHere) -> Response:
     """Log out."""
-    await visitor.form()
+    await visitor.fields()
     with visitor.site.database.writing() as session:
         accounts.log_out(session, visitor.cookie)
     response = go("/")
@@ -214,7 +214,7 @@ async def join_team(visitor: VisitorHere) -> Response:
 async def join_code(visitor: VisitorHere) -> Response:
     """A code for others to join, shown once."""
     actor = visitor.require()
-    await visitor.form()
+    await visitor.fields()
     with visitor.site.database.writing() as session:
         user = session.get_one(User, actor.user.id)
         code = teams.make_join_code(session, user, visitor.site.clock())
@@ -261,7 +261,7 @@ async def make_token(visitor: VisitorHere) -> Response:
 async def revoke_token(visitor: VisitorHere, token: Number) -> Response:
     """End a token."""
     actor = visitor.require()
-    await visitor.form()
+    await visitor.fields()
     with visitor.site.database.writing() as session:
         accounts.revoke_token(session, actor.user, token, visitor.site.clock())
     return go("/tokens")

@@ -146,7 +146,7 @@ async def _save_phase(visitor: Visitor, phase_id: int | None) -> Response:
 async def phase_deed(visitor: VisitorHere, phase: Number, deed: str) -> Response:
     """Freeze, thaw, publish or delete a phase."""
     actor = visitor.require_organiser()
-    await visitor.form()
+    await visitor.fields()
     deeds: dict[str, Any] = {
         "freeze": organise.freeze,
         "thaw": organise.thaw,
@@ -233,7 +233,7 @@ async def announce(visitor: VisitorHere) -> Response:
 async def delete_announcement(visitor: VisitorHere, announcement: Number) -> Response:
     """Take an announcement back."""
     actor = visitor.require_organiser()
-    await visitor.form()
+    await visitor.fields()
 
     def work() -> None:
         with visitor.site.database.writing() as session:

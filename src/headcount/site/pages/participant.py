@@ -148,7 +148,7 @@ async def choose(visitor: VisitorHere, run: Number) -> Response:
 
 async def _change(visitor: Visitor, run: int, deed: Any) -> Response:
     actor = visitor.require()
-    await visitor.form()
+    await visitor.fields()
 
     def work() -> Run:
         with visitor.site.database.writing() as session:
