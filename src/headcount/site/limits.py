@@ -10,12 +10,14 @@ from sqlalchemy import delete
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
 
 from headcount.site.database import Database
 from headcount.site.errors import TooManyError
 from headcount.site.models import Hit
 
 FORM_BYTES = 200_000
+HEADER_BYTES = 32_000
 KEEP_MINUTES = 5
 
 
@@ -63,6 +65,11 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        head = sum(len(name) + len(value) for name, value in scope["headers"])
+        if head + len(scope["raw_path"]) + len(scope["query_string"]) > HEADER_BYTES:
+            refusal = PlainTextResponse("the headers of the request are too large.", 431)
+            await refusal(scope, receive, send)
+            return
         limit = self.large + FORM_BYTES if takes_files(scope["path"]) else FORM_BYTES
         too_large = HTTPException(413, f"the request is larger than {limit:,} bytes.")
         loop = asyncio.get_running_loop()
@@ -87,7 +94,7 @@ class BodyLimit:
 
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > limit:
-            scope["headcount_refused"] = too_large
+            seen = limit  # one byte more is too many
         await self.app(scope, counted, send)
 
 
