@@ -132,11 +132,11 @@ def database_url(request, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory):
+def postgres():
     """A PostgreSQL server of our own."""
     from postgres import start_postgres
 
-    with start_postgres(tmp_path_factory.mktemp("postgres")) as server:
+    with start_postgres() as server:
         yield server
 
 

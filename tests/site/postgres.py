@@ -5,6 +5,7 @@ import secrets
 import shutil
 import socket
 import subprocess
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,9 +54,14 @@ def free_port():
 
 
 @contextmanager
-def start_postgres(folder):
+def start_postgres():
     """A running server; as root it runs as the user postgres, since it refuses root."""
     programs = find_programs()
+    with tempfile.TemporaryDirectory(prefix="headcount-") as folder:
+        yield from _run(programs, Path(folder))
+
+
+def _run(programs, folder):
     data = folder / "data"
     prefix = []
     if os.geteuid() == 0:
@@ -63,10 +69,6 @@ def start_postgres(folder):
             pytest.skip("PostgreSQL does not run as root, and runuser is missing")
         prefix = ["runuser", "-u", "postgres", "--"]
         shutil.chown(folder, "postgres")
-        for parent in folder.parents:
-            if parent == Path("/tmp"):
-                break
-            parent.chmod(parent.stat().st_mode | 0o011)
     port = free_port()
 
     def call(*words):

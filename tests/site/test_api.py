@@ -179,7 +179,7 @@ def test_random_requests_find_no_500(server, tmp_path):
 
     pytest.importorskip("schemathesis")
     token = server.people(["boss"], ["read", "submit", "organise"], "organiser")[0]
-    examples = os.environ.get("HEADCOUNT_SITE_EXAMPLES", "8")
+    examples = os.environ.get("HEADCOUNT_TEST_EXAMPLES", "8")
     command = [sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/api/v1/openapi.json"]
     command += ["-H", f"Authorization: Bearer {token}", "-n", examples, "--checks"]
     command += ["not_a_server_error", "--phases", "examples,coverage,fuzzing", "--seed", "1"]
