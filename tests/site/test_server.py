@@ -108,8 +108,7 @@ def test_kill_9_at_any_moment_loses_nothing(lab_folder, runs_folder, tmp_path, d
         workers=2 if "postgres" in database_url else 1,
     ).start()
     tokens = server.people([f"p{i}" for i in range(4)])
-    with Database(database_url).writing() as session:
-        session.execute(text("UPDATE phases SET quota_day = NULL"))
+    server.lift_quota()
     content = (runs_folder / "T1A-dev-good.csv").read_bytes()
     acknowledged, done = [], threading.Event()
 
@@ -160,8 +159,7 @@ def test_a_backup_under_load_restores_to_a_consistent_site(
     server, runs_folder, tmp_path, lab_folder, request
 ):
     tokens = server.people(["anna", "ben"])
-    with Database(server.database_url).writing() as session:
-        session.execute(text("UPDATE phases SET quota_day = NULL"))
+    server.lift_quota()
     content = (runs_folder / "T1A-dev-good.csv").read_bytes()
     stop, acknowledged = threading.Event(), []
 
@@ -258,8 +256,7 @@ def test_a_disk_that_really_fills_up(lab_folder, runs_folder, tmp_path):
         server.log = tmp_path / "log"
         server.start()
         token = server.people(["anna"])[0]
-        with Database(server.database_url).writing() as session:
-            session.execute(text("UPDATE phases SET quota_day = NULL"))
+        server.lift_quota()
         content = (runs_folder / "T1B-dev-good.csv").read_bytes()
         statuses = []
         path = "/api/v1/tasks/T1B/runs?description=" + "d" * 4000

@@ -69,7 +69,6 @@ def create_app(site: Site) -> FastAPI:
         RequestValidationError: _validation_error,
         DBAPIError: _database_error,
         OSError: _system_error,
-        Exception: _unforeseen_error,
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
@@ -141,8 +140,6 @@ def _site_error(request: Request, error: SiteError) -> Response:
         if isinstance(error, NotLoggedInError):
             headers["www-authenticate"] = "Bearer"
         return JSONResponse({"error": body}, status_code=error.status, headers=headers)
-    if error.status == 500:  # the page might be what is wrong
-        return PlainTextResponse(error.message, status_code=500)
     visitor = _visitor(request)
     if isinstance(error, NotLoggedInError) and request.method == "GET":
         return go(f"/login?next={request.url.path}")
@@ -173,15 +170,15 @@ def _validation_error(request: Request, error: RequestValidationError) -> Respon
 
 
 def _database_error(request: Request, error: DBAPIError) -> Response:
-    if is_full(error):
-        return _full(request)
-    return _unforeseen_error(request, error)
+    if not is_full(error):
+        raise error
+    return _full(request)
 
 
 def _system_error(request: Request, error: OSError) -> Response:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return _full(request)
-    return _unforeseen_error(request, error)
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        raise error
+    return _full(request)
 
 
 def _full(request: Request) -> Response:
@@ -189,12 +186,3 @@ def _full(request: Request) -> Response:
     return _site_error(
         request, FullError("the server's disk is full: nothing was kept. Tell the organisers.")
     )
-
-
-def _unforeseen_error(request: Request, error: Exception) -> Response:
-    """A fault of ours: logged whole, told in one sentence."""
-    number = request.scope.get("state", {}).get("request_id", "")
-    log.error("unforeseen error", exc_info=error, extra={"fields": {"request": number}})
-    known = SiteError(f"something went wrong here; the organisers find it under number {number}.")
-    known.status, known.code = 500, "internal"
-    return _site_error(request, known)

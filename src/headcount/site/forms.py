@@ -114,6 +114,7 @@ class LabRules(Form):
     approval: bool = False
     anonymous: bool = False
     timezone: str = "UTC"
+    contact: Line = ""
 
     @field_validator("timezone")
     @classmethod

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any
 
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
 from headcount.site import metrics
 
 POLICY = (
@@ -48,18 +50,24 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        number, start, status = token_hex(8), time.perf_counter(), 500
+        number, start = token_hex(8), time.perf_counter()
+        status, started = 500, False
         scope.setdefault("state", {})["request_id"] = number
 
         async def send_with_headers(message: Any) -> None:
-            nonlocal status
+            nonlocal status, started
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, started = message["status"], True
                 message["headers"] = self._headers(message["headers"], number)
             await send(message)
 
         try:
             await self.app(scope, receive, send_with_headers)
+        except Exception as error:
+            log.error("unforeseen error", exc_info=error, extra={"fields": {"request": number}})
+            if started:
+                raise
+            await _apology(scope["path"], number)(scope, receive, send_with_headers)
         finally:
             self._note(scope, number, status, time.perf_counter() - start)
 
@@ -77,7 +85,6 @@ class Guard:
         route = getattr(scope.get("route"), "path", "unmatched")
         metrics.requests.labels(scope["method"], route, str(status)).inc()
         metrics.seconds.labels(route).observe(took)
-        user = scope["state"].get("user_id")
         log.info(
             "request",
             extra={
@@ -87,10 +94,18 @@ class Guard:
                     "route": route,
                     "status": status,
                     "ms": round(1000 * took, 1),
-                    "user": user,
                 }
             },
         )
+
+
+def _apology(path: str, number: str) -> Response:
+    """A fault of ours, told in one sentence; the log has the rest."""
+    text = f"something went wrong here; the organisers find it under number {number}."
+    if path.startswith("/api/"):
+        body = {"code": "internal", "message": text, "faults": []}
+        return JSONResponse({"error": body}, status_code=500)
+    return PlainTextResponse(text, status_code=500)
 
 
 class JsonLines(logging.Formatter):

@@ -51,6 +51,7 @@ class Lab(Base):
     approval: Mapped[bool]
     anonymous: Mapped[bool]
     timezone: Mapped[str] = mapped_column(String(60))
+    contact: Mapped[str] = mapped_column(String(200), default="")
 
 
 class Team(Base):

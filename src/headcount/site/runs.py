@@ -175,7 +175,9 @@ def view_runs(
         if visible:
             gold = current_gold(session, task, phase.split)
             rows = session.scalars(
-                select(Score).where(Score.run_id == run.id, Score.gold_id == gold.id)
+                select(Score)
+                .where(Score.run_id == run.id, Score.gold_id == gold.id)
+                .order_by(Score.measure != task.measure, Score.measure)
             )
             scores = {row.measure: (row.mean, row.sd) for row in rows}
         key = (task.id, phase.id)

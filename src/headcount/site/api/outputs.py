@@ -188,6 +188,7 @@ class LabOut(Plain):
     approval: bool
     anonymous: bool
     timezone: str
+    contact: str
 
 
 class DeedOut(Plain):
