@@ -148,14 +148,11 @@ def main() -> None:
         times = np.array([t for p in people for t in p.times])
         statuses = sum((p.statuses for p in people), Counter())
         print(f"run: {args.samples} x {args.classes}, {len(content):,} bytes")
-        print(
-            f"idle: median {np.median(idle):.2f} s from upload to scores, worst {max(idle):.2f} s"
-        )
+        print(f"idle: median {np.median(idle):.2f} s to the scores, worst {max(idle):.2f} s")
         print(f"load: {args.people} people, {args.workers} processes, {args.seconds:g} s")
         print(f"answers: {dict(statuses)}, {len(times) / args.seconds:.1f} runs scored a second")
-        print(
-            f"time to answer: median {np.median(times):.1f} s, 95 % {np.quantile(times, 0.95):.1f} s"
-        )
+        worst = np.quantile(times, 0.95)
+        print(f"time to answer: median {np.median(times):.1f} s, 95 % within {worst:.1f} s")
         print(f"database: {found}")
 
 

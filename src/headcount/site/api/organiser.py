@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from headcount.site import accounts, organise, phases, teams, uploading
 from headcount.site.accounts import Actor
+from headcount.site.answers import export_response
 from headcount.site.api import outputs
 from headcount.site.api.participant import ERRORS, UPLOAD, Number, TaskName
 from headcount.site.audit import read_log
@@ -24,7 +25,6 @@ from headcount.site.forms import (
     parse,
 )
 from headcount.site.golds import correct_gold
-from headcount.site.pages.organiser import export_response
 from headcount.site.web import Caller, SiteHere
 
 

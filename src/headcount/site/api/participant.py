@@ -20,6 +20,13 @@ from headcount.site import (
     uploading,
 )
 from headcount.site.accounts import Actor
+from headcount.site.answers import (
+    archive_response,
+    check_credentials,
+    file_response,
+    open_archives,
+    run_values,
+)
 from headcount.site.api import outputs
 from headcount.site.context import Site
 from headcount.site.errors import NotFoundError
@@ -33,9 +40,6 @@ from headcount.site.forms import (
     TokenRequest,
 )
 from headcount.site.models import Lab, User
-from headcount.site.pages.account import check_credentials
-from headcount.site.pages.participant import file_response, run_values
-from headcount.site.pages.public import archive_response, open_archives
 from headcount.site.web import AnyCaller, Caller, SiteHere
 
 ERRORS: dict[int | str, dict[str, Any]] = {

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Path
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from headcount.site import accounts, limits, secrecy, teams
-from headcount.site.context import Site
-from headcount.site.errors import NotLoggedInError, SiteError
+from headcount.site import accounts, limits, teams
+from headcount.site.answers import check_credentials
+from headcount.site.errors import SiteError
 from headcount.site.forms import (
     Code,
     Credentials,
@@ -34,18 +34,6 @@ from headcount.site.web import (
 
 router = APIRouter(include_in_schema=False)
 Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
-
-
-def check_credentials(site: Site, name: str, password: str, address: str) -> User:
-    """The user with this name and password; tries are limited by name and by address."""
-    at, limit = site.clock(), site.settings.logins_per_minute
-    limits.hit(site.database, f"login:{secrecy.hash_secret(name.casefold())}", limit, at)
-    limits.hit(site.database, f"login:{address}", 3 * limit, at)
-    with site.database.reading() as session:
-        user = accounts.find_user(session, name)
-    if not secrecy.check_password(user.password if user else None, password) or user is None:
-        raise NotLoggedInError("the name or the password is wrong.")
-    return user
 
 
 def address_of(visitor: Visitor) -> str:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path as File
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 from sqlalchemy import select
-from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from headcount.site import accounts, organise, phases, teams, uploading
+from headcount.site.answers import export_response
 from headcount.site.audit import read_log
 from headcount.site.boards import references
-from headcount.site.context import Site
 from headcount.site.errors import NotFoundError, SiteError
-from headcount.site.export import write_export
 from headcount.site.forms import InvitationRequest, LabRules, State, Text, parse, parse_phase
 from headcount.site.golds import correct_gold
 from headcount.site.models import Gold, Lab, Phase, Task
@@ -277,26 +273,6 @@ def export(visitor: VisitorHere) -> Response:
     """Everything as one download."""
     visitor.require_organiser()
     return export_response(visitor.site)
-
-
-def export_response(site: Site) -> Response:
-    """The export as a file that is deleted once it was sent."""
-    folder = site.settings.data / "tmp"
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder, suffix=".zip", delete=False) as file:
-        path = File(file.name)
-    try:
-        with site.database.reading() as session:
-            write_export(session, path)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-    return FileResponse(
-        path,
-        filename="export.zip",
-        media_type="application/zip",
-        background=BackgroundTask(path.unlink, missing_ok=True),
-    )
 
 
 @router.get("/log")

@@ -7,14 +7,14 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Query
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from headcount.site import boards, drawings, phases, runs
 from headcount.site.accounts import Actor
+from headcount.site.answers import archive_response, open_archives
 from headcount.site.context import Site
 from headcount.site.errors import ForbiddenError, NotFoundError
 from headcount.site.export import board_rows, rows_to_csv
-from headcount.site.lab import Archive, LabTask
 from headcount.site.models import Gold, Lab, Team
 from headcount.site.organise import list_announcements
 from headcount.site.secrecy import make_secret
@@ -87,31 +87,11 @@ def task_values(site: Site, actor: Actor | None, name: str) -> dict[str, Any]:
     }
 
 
-def open_archives(site: Site, lab_task: LabTask, actor: Actor | None) -> list[Archive]:
-    """Archives that may be downloaded: the test samples only once a phase on them has opened."""
-    at = site.clock()
-    with site.database.reading() as session:
-        started = {p.split for p in phases.list_phases(session) if p.opens_at <= at}
-    organiser = actor is not None and actor.is_organiser
-    return [a for a in lab_task.archives if a.part != "test" or organiser or "test" in started]
-
-
 @router.get("/tasks/{task}/files/{name}")
 @router.head("/tasks/{task}/files/{name}")
 def download(visitor: VisitorHere, task: str, name: str) -> Response:
     """An archive of the task's data; parts of it by range requests."""
     return archive_response(visitor.site, visitor.actor, task, name)
-
-
-def archive_response(site: Site, actor: Actor | None, task: str, name: str) -> Response:
-    """An archive by its name among those that are open; a path is never made from a request."""
-    for archive in open_archives(site, site.task(task), actor):
-        if archive.name == name:
-            headers = {"x-checksum-sha256": archive.sha256, "cache-control": "no-cache"}
-            return FileResponse(
-                archive.path, filename=name, media_type="application/zip", headers=headers
-            )
-    raise NotFoundError("there is no such file, or its phase has not opened.")
 
 
 @router.get("/tasks/{task}/SHA256SUMS")
