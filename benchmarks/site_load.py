@@ -21,11 +21,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "site"))
 
+from people import make_task
 from postgres import start_postgres
 from serving import Server
 from sqlalchemy import func, select
 
-from conftest import make_task
 from headcount.lequa.runs import write_run
 from headcount.site.database import Database
 from headcount.site.models import Run, RunFile, Score

@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from people import PASSWORD
 from serving import Server
 from typer.testing import CliRunner
 
-from conftest import PASSWORD
 from headcount.cli.app import app
 from headcount.exceptions import InputError
 from headcount.site.client import Client, RefusedError, post_baselines

@@ -87,8 +87,14 @@ class Visitor:
             self.page.fill(f"[name={name}]", value)
         return self
 
-    def press(self, text):
-        self.page.get_by_role("button", name=text, exact=True).click()
+    def press(self, text, stays=False):
+        button = self.page.get_by_role("button", name=text, exact=True)
+        if stays:  # htmx changes a part of the page, and its address
+            button.click()
+            self.page.wait_for_url("**run=*")
+        else:
+            with self.page.expect_navigation():
+                button.click()
         self.page.wait_for_load_state("networkidle")
         return self
 
@@ -187,7 +193,7 @@ def test_the_story_of_a_lab(chromium, server, axe, runs_folder):
         "AE"
     )
     ben.page.get_by_label("Plot Beta").check()
-    ben.press("Plot the chosen runs").look("compared-dark")
+    ben.press("Plot the chosen runs", stays=True).look("compared-dark")
     ann.go("/tasks/T1A/boards/1").look("board-phone")
 
     boss.go("/organise").press("Freeze Development")
@@ -209,6 +215,7 @@ def test_the_story_of_a_lab(chromium, server, axe, runs_folder):
     rows = guest.page.locator("#board tbody tr").all_inner_texts()
     assert "Alpha" in rows[0] and "Beta" in rows[1]
     guest.page.get_by_role("link", name="Beta").click()
+    guest.page.wait_for_url("**/teams/*")
     guest.look("history-wide")
     for path in ("people", "log"):
         boss.go(f"/organise/{path}").look(path)
@@ -227,13 +234,13 @@ def test_everything_works_without_scripts(chromium, server, runs_folder):
     cleo.upload(runs_folder / "T1A-dev-good.csv", description="no scripts")
     assert re.search(r"Rank\s+1 of 1", cleo.text())
     cleo.go("/tasks/T1A/boards/1").page.get_by_role("link", name="AE", exact=True).click()
-    assert "sort=ae" in cleo.page.url
+    cleo.page.wait_for_url("**sort=ae*")
     cleo.page.get_by_label("Plot Gamma").check()
     cleo.press("Plot the chosen runs")
     assert cleo.page.locator("figure").count() == 2
     cleo.go("/runs/1").press("Withdraw this run")
     assert "withdrawn" in cleo.text()
-    cleo.page.get_by_role("button", name="Log out").click()
+    cleo.press("Log out")
     assert cleo.page.get_by_role("link", name="Log in").count() == 1
 
 
@@ -248,9 +255,9 @@ def test_the_keyboard_is_enough(chromium, server):
     page.keyboard.type("boss")
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)
-    page.keyboard.press("Enter")
-    page.wait_for_load_state("networkidle")
-    assert page.get_by_role("button", name="Log out").count() == 1
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    page.get_by_role("button", name="Log out").wait_for()
 
 
 def test_nothing_moves_while_a_board_loads(chromium, server, runs_folder):

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from people import PASSWORD, START, Person, app_of, phase_form
 from sqlalchemy import func, select
 
-from conftest import PASSWORD, START, Person, app_of, phase_form
 from headcount.lequa.runs import write_run
 from headcount.site import secrecy
 from headcount.site.intake import unpack

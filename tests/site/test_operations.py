@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from people import Person
 from sqlalchemy import inspect, select, text
 from typer.testing import CliRunner
 
-from conftest import Person
 from headcount.cli.app import app
 from headcount.exceptions import InputError
 from headcount.site import guard

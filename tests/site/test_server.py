@@ -11,10 +11,10 @@ import threading
 import time
 
 import pytest
+from people import Person
 from serving import Server
 from sqlalchemy import func, select, text
 
-from conftest import Person
 from headcount.site.backup import back_up, restore
 from headcount.site.context import Site
 from headcount.site.database import Database

@@ -9,8 +9,8 @@ from datetime import timedelta
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from people import PASSWORD, phase_form
 
-from conftest import PASSWORD, phase_form
 from headcount.lequa.runs import read_run, write_run
 from headcount.measures import measure
 
@@ -285,7 +285,7 @@ def test_a_new_password_ends_every_session(alice, organiser, site, clock):
     headers = alice.token("read")
     with site.database.writing() as session:
         code = invite(session, clock(), by=None, resets=find_user(session, "alice"))
-    from conftest import Person
+    from people import Person
 
     other = Person(site)
     assert other.send("/reset", code=code, password="a new password").status_code == 303

@@ -42,9 +42,7 @@ def serve(
     settings = _settings(given, config)
     from headcount.site.server import serve as run
 
-    typer.echo(f"Serving {settings.lab} at {settings.url}; the first organiser is made by")
-    typer.echo(f"  headcount lab admin organiser NAME --data {settings.data}")
-    run(settings)
+    run(settings, typer.echo)
 
 
 @admin.command()
@@ -165,12 +163,14 @@ def rescore(
 
 
 def _settings(given: dict[str, Any], config: Path | None) -> Settings:
-    try:
-        from headcount.site.settings import read_settings
-    except ImportError:
-        from headcount.exceptions import HeadcountError
+    from importlib.util import find_spec
 
-        raise HeadcountError("the site needs more: pip install 'headcount[site]'.") from None
+    from headcount.exceptions import HeadcountError
+    from headcount.site.settings import read_settings
+
+    needed = ("fastapi", "uvicorn", "jinja2", "sqlalchemy", "alembic", "argon2", "multipart")
+    if not all(find_spec(name) for name in needed):
+        raise HeadcountError("the site needs more packages: pip install 'headcount[site]'.")
     return read_settings(given, config)
 
 
@@ -181,12 +181,8 @@ def _open(
     from headcount.exceptions import InputError
 
     settings = _settings({"lab": Path(), "data": data, "database": database}, config)
-    try:
-        from headcount.site.database import Database, migrate
-    except ImportError:
-        from headcount.exceptions import HeadcountError
+    from headcount.site.database import Database, migrate
 
-        raise HeadcountError("the site needs more: pip install 'headcount[site]'.") from None
     opened = Database(settings.database_url)
     if migrate_first:
         migrate(opened)

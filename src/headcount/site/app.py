@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from headcount import __version__
 from headcount.site import metrics, secrecy
+from headcount.site.api import account as account_api
 from headcount.site.api import organiser as organiser_api
 from headcount.site.api import participant as participant_api
 from headcount.site.context import Site
@@ -31,7 +32,6 @@ from headcount.site.pages import account, organiser, participant, public
 from headcount.site.web import HERE, Visitor, VisitorHere, get_visitor, go, render
 
 log = logging.getLogger("headcount.site")
-Handler = Callable[[Request, Exception], Response]
 
 
 def create_app(site: Site) -> FastAPI:
@@ -52,17 +52,22 @@ def create_app(site: Site) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.site = site
-    for router in (
-        participant_api.router,
-        organiser_api.router,
-        account.router,
-        participant.router,
-        organiser.router,
-        public.router,
-    ):
-        app.include_router(router)
+    for room in (account_api, participant_api, organiser_api):
+        app.include_router(room.router)
+    for page in (account, participant, organiser, public):
+        app.include_router(page.router)
     _add_operations(app)
     app.mount("/static", CachedStatic(directory=HERE / "static"), name="static")
+    _add_handlers(app)
+    app.add_middleware(Compress)
+    app.add_middleware(
+        BodyLimit, large=site.settings.upload_bytes, seconds=site.settings.body_seconds
+    )
+    app.add_middleware(Guard, secure=site.settings.secure)
+    return app
+
+
+def _add_handlers(app: FastAPI) -> None:
     handlers: dict[Any, Any] = {
         SiteError: _site_error,
         HTTPException: _http_error,
@@ -72,12 +77,6 @@ def create_app(site: Site) -> FastAPI:
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
-    app.add_middleware(Compress)
-    app.add_middleware(
-        BodyLimit, large=site.settings.upload_bytes, seconds=site.settings.body_seconds
-    )
-    app.add_middleware(Guard, secure=site.settings.secure)
-    return app
 
 
 class Compress:

@@ -25,6 +25,7 @@ from headcount.site.runs import get_task
 if TYPE_CHECKING:
     from headcount.site.context import Site
 
+Scored = tuple[int, bool, dict[str, float], dict[str, float], dict[str, str]]
 KEPT = 64  # boards and figures that a process remembers
 
 
@@ -120,24 +121,8 @@ def make_board(
     )
     rows = []
     for run, team in runs:
-        rank, tied, means, sds, marks = scored[run.id]
         masked = hidden and team.kind == "team" and team.id != own
-        name = f"Team {team.alias}" if masked else team.name
-        rows.append(
-            Row(
-                rank,
-                tied,
-                team.id,
-                name,
-                team.kind,
-                run.id,
-                run.submitted_at,
-                "" if masked else run.tags,
-                means,
-                sds,
-                marks,
-            )
-        )
+        rows.append(_row(run, team, scored[run.id], masked))
     rows.sort(key=lambda row: (row.rank, row.name.casefold()))
     details = organiser or phases.shows_details(phase, at)
     return Board(
@@ -152,9 +137,26 @@ def make_board(
     )
 
 
+def _row(run: Run, team: Team, scored: Scored, masked: bool) -> Row:
+    rank, tied, means, sds, marks = scored
+    return Row(
+        rank=rank,
+        tied=tied,
+        team_id=team.id,
+        name=f"Team {team.alias}" if masked else team.name,
+        kind=team.kind,
+        run_id=run.id,
+        submitted_at=run.submitted_at,
+        tags="" if masked else run.tags,
+        means=means,
+        sds=sds,
+        marks=marks,
+    )
+
+
 def _scored(
     site: Site, session: Session, gold: Gold, run_ids: tuple[int, ...], measures: tuple[str, ...]
-) -> dict[int, tuple[int, bool, dict[str, float], dict[str, float], dict[str, str]]]:
+) -> dict[int, Scored]:
     """Rank, means, deviations and marks of runs; worked out once for the same runs and gold."""
 
     def work() -> Any:
@@ -175,7 +177,7 @@ def _scored(
             )
         return found
 
-    found: dict[int, Any] = remember(site, ("scored", gold.id, gold.sha256, run_ids), work)
+    found: dict[int, Scored] = remember(site, ("scored", gold.id, gold.sha256, run_ids), work)
     return found
 
 

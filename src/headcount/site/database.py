@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
+
+from headcount.exceptions import HeadcountError
 
 LOCK = 7_294_021  # PostgreSQL's advisory lock for migrations; any number of our own
 
@@ -95,7 +98,7 @@ def migrate(database: Database, revision: str = "head") -> None:
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    with database.engine.connect() as connection:
+    with _connect(database) as connection:
         if not database.is_sqlite:
             connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})
             connection.commit()
@@ -107,6 +110,13 @@ def migrate(database: Database, revision: str = "head") -> None:
             if not database.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": LOCK})
                 connection.commit()
+
+
+def _connect(database: Database) -> Connection:
+    try:
+        return database.engine.connect()
+    except OperationalError as error:
+        raise HeadcountError(f"cannot open the database: {str(error.orig).strip()}") from None
 
 
 def is_full(error: BaseException) -> bool:

@@ -12,7 +12,7 @@ class SiteError(HeadcountError):
     code = "bad_request"
 
     def __init__(self, message: str, faults: list[str] | None = None, wait: int | None = None):
-        super().__init__(message)
+        super().__init__("\n".join([message, *(faults or [])]))
         self.message = message
         self.faults = faults or []
         self.wait = wait

@@ -38,6 +38,19 @@ class Upload:
     baseline: str | None = None  # organisers may post a run as a baseline
 
 
+@dataclass(frozen=True)
+class _Checked:
+    """A run that was found valid, scored, and not kept yet."""
+
+    task: Task
+    phase: Phase
+    gold: Gold
+    estimates: Floats
+    scores: list[Score]
+    packed: bytes
+    at: datetime
+
+
 def submit(site: Site, actor: Actor, task_name: str, upload: Upload) -> Run:
     """Check, score and keep a run in one transaction; a faulty one leaves nothing behind.
 
@@ -60,24 +73,14 @@ def submit(site: Site, actor: Actor, task_name: str, upload: Upload) -> Run:
         estimates = site.read_upload(lab_task, phase.split, upload.content)
         scores = score_run(site, estimates, gold, lab_task)
     packed = zlib.compress(upload.content, 1)
+    checked = _Checked(task, phase, gold, estimates, scores, packed, at)
     with site.database.writing() as session:
-        return _keep(site, session, actor, task, phase, gold, upload, packed, estimates, scores, at)
+        return _keep(site, session, actor, upload, checked)
 
 
-def _keep(
-    site: Site,
-    session: Session,
-    actor: Actor,
-    task: Task,
-    phase: Phase,
-    gold: Gold,
-    upload: Upload,
-    packed: bytes,
-    estimates: Floats,
-    scores: list[Score],
-    at: datetime,
-) -> Run:
+def _keep(site: Site, session: Session, actor: Actor, upload: Upload, checked: _Checked) -> Run:
     """The transaction: the team's row is locked, so that the last place of a quota goes once."""
+    task, at, scores = checked.task, checked.at, checked.scores
     session.get_one(Task, task.id, with_for_update={"read": True})  # no new gold meanwhile
     if upload.baseline is None:
         team = active_team(session, session.get_one(User, actor.user.id), lock=True)
@@ -86,12 +89,22 @@ def _keep(
     known = _same_upload(session, team, upload)
     if known is not None:
         return known
-    phase = phases.current_phase(session, at, phase.id)  # it may have been frozen meanwhile
+    phase = phases.current_phase(session, at, checked.phase.id)  # it may be frozen meanwhile
     phases.require_quota(session, phase, task, team, at)
     newest = current_gold(session, task, phase.split)
-    if newest.id != gold.id:
-        scores = score_run(site, estimates, newest, site.task(task.name))
-    run = Run(
+    if newest.id != checked.gold.id:
+        scores = score_run(site, checked.estimates, newest, site.task(task.name))
+    run = _row(actor, upload, task, phase, team, at)
+    session.add(run)
+    session.flush()
+    for score in scores:
+        score.run_id = run.id
+    session.add_all([RunFile(run_id=run.id, content=checked.packed), *scores])
+    return run
+
+
+def _row(actor: Actor, upload: Upload, task: Task, phase: Phase, team: Team, at: datetime) -> Run:
+    return Run(
         task_id=task.id,
         phase_id=phase.id,
         team_id=team.id,
@@ -105,12 +118,6 @@ def _keep(
         chosen=False,
         client_key=upload.client_key,
     )
-    session.add(run)
-    session.flush()
-    for score in scores:
-        score.run_id = run.id
-    session.add_all([RunFile(run_id=run.id, content=packed), *scores])
-    return run
 
 
 def _same_upload(session: Session, team: Team, upload: Upload) -> Run | None:

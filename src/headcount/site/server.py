@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from typing import Any
 
 from headcount.site.settings import Settings
@@ -12,7 +13,7 @@ HANDED_ON = "HEADCOUNT_LAB_SETTINGS"  # settings on their way to worker processe
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
 
-def serve(settings: Settings) -> None:
+def serve(settings: Settings, tell: Callable[[str], object] = print) -> None:
     """Prepare the database and serve until stopped."""
     metrics = settings.data / "metrics"
     shutil.rmtree(metrics, ignore_errors=True)
@@ -28,6 +29,8 @@ def serve(settings: Settings) -> None:
     site = Site(settings)
     site.prepare()
     site.close()
+    tell(f"Serving {', '.join(site.tasks)} at {settings.url}. The first organiser is made by")
+    tell(f"  headcount lab admin organiser NAME --data {settings.data}")
     os.environ[HANDED_ON] = settings.model_dump_json()
     uvicorn.run(
         "headcount.site.server:make_app",

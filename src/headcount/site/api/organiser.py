@@ -12,7 +12,8 @@ from headcount.site import accounts, organise, phases, teams, uploading
 from headcount.site.accounts import Actor
 from headcount.site.answers import export_response
 from headcount.site.api import outputs
-from headcount.site.api.participant import ERRORS, UPLOAD, Number, TaskName
+from headcount.site.api.account import ERRORS, Number
+from headcount.site.api.participant import UPLOAD, TaskName
 from headcount.site.audit import read_log
 from headcount.site.errors import FaultyError
 from headcount.site.forms import (

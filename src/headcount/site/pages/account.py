@@ -82,11 +82,15 @@ def enter(visitor: Visitor, user: User, where: str) -> Response:
 async def logout(visitor: VisitorHere) -> Response:
     """Log out."""
     await visitor.fields()
-    with visitor.site.database.writing() as session:
-        accounts.log_out(session, visitor.cookie)
-    response = go("/")
-    response.delete_cookie(SESSION)
-    return response
+
+    def work() -> Response:
+        with visitor.site.database.writing() as session:
+            accounts.log_out(session, visitor.cookie)
+        response = go("/")
+        response.delete_cookie(SESSION)
+        return response
+
+    return await run_in_threadpool(work)
 
 
 @router.get("/register")
@@ -203,10 +207,14 @@ async def join_code(visitor: VisitorHere) -> Response:
     """A code for others to join, shown once."""
     actor = visitor.require()
     await visitor.fields()
-    with visitor.site.database.writing() as session:
-        user = session.get_one(User, actor.user.id)
-        code = teams.make_join_code(session, user, visitor.site.clock())
-    return _team(visitor, code=code)
+
+    def work() -> Response:
+        with visitor.site.database.writing() as session:
+            user = session.get_one(User, actor.user.id)
+            code = teams.make_join_code(session, user, visitor.site.clock())
+        return _team(visitor, code=code)
+
+    return await run_in_threadpool(work)
 
 
 @router.get("/tokens")
@@ -250,6 +258,10 @@ async def revoke_token(visitor: VisitorHere, token: Number) -> Response:
     """End a token."""
     actor = visitor.require()
     await visitor.fields()
-    with visitor.site.database.writing() as session:
-        accounts.revoke_token(session, actor.user, token, visitor.site.clock())
-    return go("/tokens")
+
+    def work() -> Response:
+        with visitor.site.database.writing() as session:
+            accounts.revoke_token(session, actor.user, token, visitor.site.clock())
+        return go("/tokens")
+
+    return await run_in_threadpool(work)

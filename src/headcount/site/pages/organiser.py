@@ -260,7 +260,7 @@ async def new_gold(visitor: VisitorHere, task: str) -> Response:
     try:
         content, _ = await uploading.read_file(site, form.get("file"))
     except SiteError as error:
-        return _overview(visitor, error)
+        return await run_in_threadpool(_overview, visitor, error)
 
     def work() -> None:
         correct_gold(site, actor.user, task, split, content, parse(Text, {"text": note}).text[:500])

@@ -31,9 +31,13 @@ async def upload(visitor: VisitorHere, task: str) -> Response:
         content, name = await uploading.read_file(site, form.get("file"))
         run = await uploading.take(site, actor, task, content, name, fields)
     except SiteError as error:
-        values = await run_in_threadpool(task_values, site, actor, task)
-        values |= {"error": error, "values": fields}
-        return render(visitor, "task.html", error.status, **values)
+        shown: dict[str, Any] = {"error": error, "values": fields}
+
+        def work() -> Response:
+            values = task_values(site, actor, task) | shown
+            return render(visitor, "task.html", shown["error"].status, **values)
+
+        return await run_in_threadpool(work)
     return go(f"/runs/{run.id}")
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Query
+from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
@@ -121,14 +122,7 @@ def board_page(
         if sort not in ("rank", "name", "submitted", *board.measures):
             raise NotFoundError("there is no such column.")
         picked = tuple(run or ())
-        pictures = []
-        for kind in drawings.KINDS:
-            try:
-                drawing = drawings.draw(site, session, board, kind, picked, label)
-            except (NotFoundError, ForbiddenError):
-                continue
-            query = urlencode([*(("run", i) for i in picked), ("label", label)])
-            pictures.append({"kind": kind, "drawing": drawing, "query": query})
+        pictures = _pictures(site, session, board, picked, label)
         reference = boards.reference_rows(runs.get_task(session, task))
     columns = [("rank", "Rank"), ("name", "Team")]
     columns += [(m, m.upper()) for m in board.measures] + [("submitted", "Submitted")]
@@ -147,6 +141,21 @@ def board_page(
         reference=reference,
         sort_link=lambda key: _sort_link(request, key, sort, down),
     )
+
+
+def _pictures(
+    site: Site, session: Session, board: boards.Board, picked: tuple[int, ...], label: int
+) -> list[dict[str, Any]]:
+    """The figures that may be drawn, with their sizes, so that the page does not move."""
+    query = urlencode([*(("run", i) for i in picked), ("label", label)])
+    found = []
+    for kind in drawings.KINDS:
+        try:
+            drawing = drawings.draw(site, session, board, kind, picked, label)
+        except (NotFoundError, ForbiddenError):
+            continue
+        found.append({"kind": kind, "drawing": drawing, "query": query})
+    return found
 
 
 def _sort_link(request: Request, key: str, sort: str, down: bool) -> str:
