@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-heavy lint types check peers bench clean
+.PHONY: demo test test-heavy test-site lint types check peers bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/headcount demo
@@ -19,11 +19,24 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 check: $(VENV)/.installed
-	$(BIN)/pytest -n 2 tests src --ignore tests/heavy --ignore src/headcount/neural
+	$(BIN)/pytest -n 2 tests src --ignore tests/heavy --ignore tests/site --ignore src/headcount/neural --ignore src/headcount/site
 
 # Tests of what needs torch and transformers, in an environment of their own.
 test-heavy: .venv-heavy/.installed
 	.venv-heavy/bin/pytest -n 2 tests/heavy src/headcount/neural
+
+# Tests of the lab's site, in an environment of their own: a browser, PostgreSQL, real processes.
+# As root it installs what is missing; else those tests say why they skip.
+test-site: .venv-site/.installed
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  missing=""; \
+	  command -v chromium >/dev/null || missing="$$missing chromium"; \
+	  command -v npm >/dev/null || missing="$$missing npm"; \
+	  ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
+	  [ -z "$$missing" ] || { apt-get update -qq; \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; } || true; \
+	fi
+	.venv-site/bin/pytest -n 2 tests/site
 
 # Compare with other quantification libraries, in an environment of their own.
 peers: .venv-peers/.installed
@@ -55,6 +68,12 @@ $(VENV)/.installed: pyproject.toml
 	.venv-heavy/bin/python -m pip install --quiet --editable ".[dev,embed,torch,transformers,models]" onnx
 	touch $@
 
+.venv-site/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-site
+	.venv-site/bin/python -m pip install --quiet --upgrade pip
+	.venv-site/bin/python -m pip install --quiet --editable ".[dev,site,test-site]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) .venv-peers .venv-heavy
+	rm -rf $(VENV) .venv-peers .venv-heavy .venv-site
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headcount.cli import lequa, study, tables
+from headcount.cli import lab, lequa, study, submit, tables
 
 app = typer.Typer(
     help="Not which, but how many: class shares of unlabelled data.",
@@ -21,6 +21,8 @@ for command in (tables.fit, tables.estimate, tables.report, tables.monitor):
     app.command()(command)
 app.add_typer(study.app, name="study")
 app.add_typer(lequa.app, name="lequa")
+lequa.app.command()(submit.submit)
+app.add_typer(lab.app, name="lab")
 
 
 @app.callback()

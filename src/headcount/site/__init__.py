@@ -1,0 +1,1 @@
+"""The lab's site: participants register, upload runs to a shared task and are ranked."""

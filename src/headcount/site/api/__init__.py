@@ -1,0 +1,1 @@
+"""The API under ``/api/v1``: everything that the pages do."""
