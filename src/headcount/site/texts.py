@@ -19,8 +19,8 @@ def plain_text(text: str) -> str:
 
     Examples
     --------
-    >>> plain_text("  two lines\r\n of text ")
-    'two lines\\n of text'
+    >>> plain_text("  two lines\r\n of text ").split("\n")
+    ['two lines', ' of text']
     >>> plain_text("a\x00b")
     Traceback (most recent call last):
         ...
