@@ -267,15 +267,22 @@ def baselines(
         typer.Option(help="For tasks of texts: a second set of rows, on this model (a path)."),
     ] = None,
     jobs: Jobs = -1,
+    to: Annotated[str | None, typer.Option("--to", help="Post the runs to a lab's site.")] = None,
+    token: Annotated[
+        str | None, typer.Option(envvar="HEADCOUNT_TOKEN", help="Of an organiser, for --to.")
+    ] = None,
 ) -> None:
     """Run all baselines of the lab and write the results page; goes on where it stopped.
 
     Methods that failed are listed with the reason; the exit code is then 1.
     """
+    from headcount.exceptions import InputError
     from headcount.inference.significance import LEGEND
     from headcount.lequa.solve import run_baselines
     from headcount.lequa.task import open_task
 
+    if to is not None and token is None:
+        raise InputError("a token is needed to post runs: give it by --token or HEADCOUNT_TOKEN.")
     opened = open_task(task, gold)
     typer.echo(repr(opened), err=True)
     try:
@@ -296,6 +303,10 @@ def baselines(
         typer.echo(f"\nRuns in {output / 'runs'}; the page: {output / 'results.html'}")
     elif found.runs:
         typer.echo(f"Runs in {output / 'runs'}. Without the gold there is nothing to score.")
+    if to is not None and token is not None:
+        from headcount.site.client import post_baselines
+
+        post_baselines(output, opened.name, to, token, typer.echo)
     for name, why in found.failures.items():
         typer.echo(f"failed: {name}: {why}", err=True)
     for note in found.notes:
