@@ -141,7 +141,7 @@ def speed(args: argparse.Namespace) -> None:
     """QuaNet with the same architecture, epochs and bags, here and in QuaPy."""
     work = Workload("T1A")
     training = Training(
-        epochs=EPOCHS, patience=1000, weight_decay=0.0, batch_size=10, n_threads=args.threads
+        epochs=EPOCHS, patience=1000, weight_decay=0.0, batch_size=50, n_threads=args.threads
     )
     sampling = Sampling(bag_size=work.spec.bag_size, bags_per_epoch=500, validation_bags=100)
     print(HEAD.format("QuaNet of"))

@@ -237,6 +237,9 @@ class GMNet(NetworkQuantifier):
     9
     """
 
+    def _default_training(self) -> Training:
+        return Training(learning_rate=1e-3, pretrain=2)
+
     def __init__(
         self,
         *,
