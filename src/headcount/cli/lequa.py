@@ -266,6 +266,9 @@ def baselines(
         str | None,
         typer.Option(help="For tasks of texts: a second set of rows, on this model (a path)."),
     ] = None,
+    neural: Annotated[
+        bool, typer.Option("--neural", help="Run QuaNet and UniOviedo (Team1) too; needs torch.")
+    ] = False,
     jobs: Jobs = -1,
     to: Annotated[str | None, typer.Option("--to", help="Post the runs to a lab's site.")] = None,
     token: Annotated[
@@ -292,6 +295,7 @@ def baselines(
             systems=systems,
             vectorizer=vectorizer,
             encoder=encoder,
+            neural=neural,
             n_jobs=jobs,
             progress=True,
         )

@@ -191,6 +191,7 @@ def run_baselines(
     methods: list[str] | None = None,
     vectorizer: str = "tfidf",
     encoder: str | None = None,
+    neural: bool = False,
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Outcome:
@@ -211,9 +212,15 @@ def run_baselines(
         What turns texts into vectors, for a task of texts.
     encoder : str, optional
         A second one, for the rows that the lab computed with RoBERTa: a folder or a model's name.
+    neural : bool, default False
+        Whether to run QuaNet and UniOviedo (Team1) too; they need torch and take long.
     """
     home = Path(folder)
     entries = lab_entries(task, systems=systems, vectorizer=vectorizer, encoder=encoder)
+    if neural:
+        from headcount.lequa.networks import neural_methods
+
+        entries[vectorizer] = [*entries.get(vectorizer, []), *neural_methods(task, vectorizer)]
     found = Outcome({}, {}, [])
     for name, listed in entries.items():
         wanted = [m for m in listed if methods is None or m.name in methods]

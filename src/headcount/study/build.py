@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import fields
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator, clone, is_classifier
@@ -122,7 +123,12 @@ def sklearn_dataset(name: str, which: str, test: float, validation: float) -> Da
 
 def quantifier_classes() -> dict[str, Any]:
     """Every quantifier that can be named."""
-    return {**named_methods(), "AutoQuantifier": AutoQuantifier}
+    found: dict[str, Any] = {**named_methods(), "AutoQuantifier": AutoQuantifier}
+    if find_spec("torch") is not None:
+        from headcount import neural
+
+        found |= {name: getattr(neural, name) for name in neural.__all__}
+    return found
 
 
 def _quantifier(
