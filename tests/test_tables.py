@@ -19,6 +19,7 @@ from headcount.cli.app import app
 from headcount.data.groups import Grouping
 from headcount.data.stream import batches, sources
 from headcount.exceptions import HeadcountError
+from headcount.lequa import make_corpus
 from headcount.scores.columns import column_encoder
 from headcount.tables import Inputs, Model, changes, count, learn
 from headcount.tables.sketch import KEPT, Sketch
@@ -114,6 +115,55 @@ def test_months_with_intervals_from_one_command(folder):
     assert plain[0] > 0.02 > off[0]  # counting is wrong where shares have moved most
     assert sum(r["inside"] == "1.0" for r in pos) >= 3
     assert all(row["n"] == "500" for row in body)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_command_and_python_give_the_same_digits(tmp_path, k):
+    corpus = make_corpus(900 + 600, random_state=3)
+    stars = np.asarray(corpus["stars"])
+    mood = np.where(stars >= 4, "good", np.where(stars <= (2 if k == 3 else 3), "bad", "so-so"))
+    parts = {"train": slice(0, 900), "heap": slice(900, None)}
+    for name, rows in parts.items():
+        write(tmp_path / f"{name}.csv", text=corpus["text"][rows], mood=mood[rows])
+    run("fit", tmp_path / "train.csv", "--text", "text", "--label", "mood", "--method", "PACC",
+        "-o", tmp_path / "m.hc")  # fmt: skip
+    run("estimate", tmp_path / "m.hc", tmp_path / "heap.csv", "-o", tmp_path / "o.parquet")
+    model = Model.load(tmp_path / "m.hc")
+    texts = np.asarray(corpus["text"][parts["heap"]], dtype=object)
+    frame = pq.read_table(tmp_path / "o.parquet")
+    shares = np.array(frame["share"].to_pylist())
+    np.testing.assert_allclose(shares, model.quantifier.predict(texts), atol=1e-4)
+    found = model.quantifier.predict_interval(texts)
+    np.testing.assert_allclose(np.array(frame["low"].to_pylist()), found.low, atol=0.01)
+    if k == 3:  # few rows of many classes are kept as they are
+        fit = model.quantifier.diagnose(texts).fit[0]
+        assert frame["fit"].to_pylist()[0] == pytest.approx(fit, abs=0.02)
+
+
+def test_a_model_file_is_read_once(folder, monkeypatch):
+    import headcount.methods.files as files
+
+    reads = []
+    original = files._read
+    monkeypatch.setattr(files, "_read", lambda path: reads.append(path) or original(path))
+    Model.load(folder / "m.hc")
+    assert len(reads) == 1
+
+
+def test_what_a_method_would_ignore_is_refused(folder):
+    for option in (("--expect", "no shift"), ("--measure", "rae")):
+        words = run("fit", folder / "train.csv", "--text", "review", "--label", "mood", "--method",
+                    "SLD", *option, "-o", folder / "x.hc", code=2)  # fmt: skip
+        assert "SLD takes no account of what is expected or measured" in words
+
+
+def test_the_page_says_which_shares_the_check_had(folder, tmp_path):
+    made = tmp_path / "still.hc"
+    run("fit", folder / "scored.csv", "--scores", "p_pos,p_neg", "--label", "mood", "--method",
+        "BayesQuantifier", "--expect", "no shift", "-o", made)  # fmt: skip
+    page = tmp_path / "page.html"
+    run("report", made, folder / "scores.csv", "-o", page)
+    assert "with shares as labelled" in page.read_text()
 
 
 def test_ways_of_showing(folder):

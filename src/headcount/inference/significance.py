@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
+from scipy.stats import bootstrap
 
 from headcount._core import validation as check
 from headcount._core.frame import Frame
@@ -258,14 +259,16 @@ def bootstrap_difference(
     check.at_least("level", level, 1e-6, 1 - 1e-6)
     check.whole("n_resamples", n_resamples)
     gap = np.asarray(a, dtype=float) - np.asarray(b, dtype=float)
-    rng = np.random.default_rng(as_seed(random_state))
-    means = np.empty(n_resamples)
-    step = max(1, 2_000_000 // len(gap))  # memory: two million draws at a time
-    for s in range(0, n_resamples, step):
-        rows = rng.integers(len(gap), size=(min(step, n_resamples - s), len(gap)))
-        means[s : s + step] = gap[rows].mean(axis=1)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return float(gap.mean()), float(low), float(high)
+    found = bootstrap(
+        (gap,),
+        np.mean,
+        confidence_level=level,
+        n_resamples=n_resamples,
+        batch=max(1, 2_000_000 // len(gap)),  # memory: two million draws at a time
+        method="percentile",
+        rng=np.random.default_rng(as_seed(random_state)),
+    ).confidence_interval
+    return float(gap.mean()), float(found.low), float(found.high)
 
 
 def _table(errors: ArrayLike, names: Sequence[str]) -> Floats:
