@@ -157,6 +157,8 @@ def test_refusals(call, message):
 
 @pytest.mark.parametrize("name", lequa2022.__all__)
 def test_named_systems_are_ready_to_fit(name):
+    if name == "uni_oviedo1":
+        pytest.importorskip("torch", reason="the network needs torch: make test-heavy tries it")
     k = 3 if name in ("dortmund_ai", "uni_oviedo2_multiclass") else 2
     X, y = make_items(k, n=500)
     pool, truth = make_items(k, n=1500, seed=8)

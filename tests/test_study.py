@@ -181,7 +181,7 @@ def test_a_method_that_fails_is_reported_and_the_rest_goes_on(tmp_path):
         def fit(self, X, y):
             raise RuntimeError("no luck")
 
-        def _pass_key(self):
+        def scorer_key(self):
             return None
 
     data = Dataset.split("iris", *load_iris(return_X_y=True), validation=0.2)
@@ -418,7 +418,7 @@ class FailsOnSeedOne(CC):
             raise RuntimeError("no luck")
         return super().fit(X, y)
 
-    def _pass_key(self):
+    def scorer_key(self):
         return None
 
 

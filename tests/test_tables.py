@@ -86,7 +86,8 @@ def run(*args, code=0):
     done = CliRunner().invoke(app, [str(a) for a in args], catch_exceptions=True)
     if code == 2:
         assert isinstance(done.exception, HeadcountError), (done.output, done.exception)
-        return str(done.exception)
+        setting = getattr(done.exception, "setting", None)  # as the command's main prints it
+        return str(done.exception) + (f" (option --{setting})" if setting else "")
     assert done.exit_code == code, (done.output, done.exception)
     return done.output
 
@@ -294,7 +295,7 @@ BAD_INPUT = [
     (["estimate", "S", "heap.csv"], "column of heap.csv 'p_neg'"),
     (["estimate", "S", "wrong.csv"], "is no pair of scores"),
     (["estimate", "S", "words.csv"], "words.csv"),
-    (["estimate", "M", "image.png"], "say what it is by --format"),
+    (["estimate", "M", "image.png"], "say what it is. (option --format)"),
     (
         [*FIT, "reviews", "--label", "mood", "-o", "x.hc"],
         "Did you mean 'review'",
@@ -561,7 +562,7 @@ def test_columns_of_scores_find_their_classes(folder):
     learn(
         sources([str(folder / "scored.csv")]), Inputs("scores", ("p_pos",)), "mood", say=said.append
     )
-    assert "taken as the score of 'pos'" in said[0]
+    assert "taken as the score of 'pos'" in str(said[0])
 
 
 def test_a_count_in_python(folder):

@@ -259,7 +259,7 @@ def test_quanet_is_told_what_the_five_methods_say(problem):
     scores = q.classifier_.predict_proba(test)
     want = np.hstack([m.predict_scores(scores, bags) for m in q.statistics_])
     seen = {}
-    original = q._ready().estimate
+    original = q.fitted_network().estimate
 
     def spying(features, sizes, told):
         seen["told"] = told.numpy()

@@ -20,9 +20,9 @@ from headcount import (
     EDy,
     HDy,
     KDEyML,
-    X,
     measure,
 )
+from headcount.methods import X
 
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
 

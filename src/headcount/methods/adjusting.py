@@ -111,8 +111,8 @@ class FM(MatchingQuantifier):
     Examples
     --------
     >>> fm = FM().fit_scores([0.1, 0.3, 0.6, 0.8, 0.7, 0.2, 0.4, 0.1], [0, 0, 0, 1, 1, 1, 0, 0])
-    >>> fm.predict_scores([0.9, 0.9, 0.1, 0.1]).round(2)
-    array([0.63, 0.37])
+    >>> fm.predict_scores([0.9, 0.9, 0.1, 0.1]).round(3)
+    array([0.625, 0.375])
     """
 
     tau: float = 0.0

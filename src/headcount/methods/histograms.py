@@ -150,7 +150,7 @@ class DMy(MatchingQuantifier):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> DMy().fit(X, y).predict(X[:100]).round(2)
-    array([0.51, 0.49, 0.  ])
+    array([0.5, 0.5, 0. ])
     """
 
     n_bins: int = 8

@@ -21,6 +21,8 @@ from headcount.methods.base import Tags
 from headcount.methods.binary import BinaryQuantifier
 from headcount.scores.scorer import Held
 
+ROUNDING = 1e-12  # by which the same score may differ when it is computed again
+
 
 class OrderQuantifier(BinaryQuantifier):
     """Base of the methods for two classes that take any scores."""
@@ -209,7 +211,10 @@ def candidates(
 
     If none is left, the counts are taken as they are at the neutral cut.
     """
-    cuts = np.unique(scores) if cuts is None else cuts
+    if cuts is None:
+        # A hair below each score, so that rounding does not move an equal item over it.
+        distinct = np.unique(scores)
+        cuts = distinct - ROUNDING * np.maximum(np.abs(distinct), 1.0)
     rates = []
     for c in (True, False):
         own = np.sort(scores[positive == c])

@@ -111,25 +111,25 @@ class NetworkQuantifier(Quantifier):
         order = np.argsort(names)
         self.classes_ = names[order]
         bags = replace(bags, prevalence=truth[:, order], classes=None)
-        sampling, seed = self._sampling(), as_seed(self.random_state)
+        sampling, seed = self.sampling_settings(), as_seed(self.random_state)
         learnt, held = split_bags(bags, sampling.validation, mix_seed(seed, 1))
-        return self._fit_parts([items], self._real(learnt), held, seed)
+        return self.fit_parts([items], self._real(learnt), held, seed)
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
         """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
         check_is_fitted(self, "weights_")
         items = self._items(X)
         same_pool(items.shape[0], bags)
-        training = self._training()
+        training = self.training_settings()
         device = find_device(training.device)
         with own_torch(0, training.n_threads):
-            network = self._ready().to(device)
+            network = self.fitted_network().to(device)
             if self._in_double:
                 network = deepcopy(network).double()
             return estimate_bags(network, Items(items, device=device), bags)
 
     def _fit_labelled(self, items: Any, codes: Ints) -> Self:
-        sampling, seed = self._sampling(), as_seed(self.random_state)
+        sampling, seed = self.sampling_settings(), as_seed(self.random_state)
         learnt, held = split_items(codes, sampling.validation, mix_seed(seed, 1))
         n, size = items.shape[0], sampling.bag_size or DEFAULT_SIZE
         k = len(self.classes_)
@@ -137,26 +137,26 @@ class NetworkQuantifier(Quantifier):
         held_bags = LabelledItems(held, codes[held], k, n, size).draw(
             sampling.validation_bags, mix_seed(seed, 2)
         )
-        return self._fit_parts([items], source, held_bags, seed, (learnt, codes[learnt]))
+        return self.fit_parts([items], source, held_bags, seed, (learnt, codes[learnt]))
 
     def _fit_both(self, items: Any, codes: Ints, pool: Any, bags: Bags) -> Self:
-        sampling, seed = self._sampling(), as_seed(self.random_state)
+        sampling, seed = self.sampling_settings(), as_seed(self.random_state)
         n, total = items.shape[0], items.shape[0] + pool.shape[0]
-        truth = self._aligned(known_shares(pool.shape[0], bags), bags.classes)
+        truth = self.aligned_bags(known_shares(pool.shape[0], bags), bags.classes)
         moved = bags.indices.astype(np.int64) + n
         bags = replace(bags, prevalence=truth, classes=None, indices=moved, n_items=total)
         learnt, held = split_bags(bags, sampling.validation, mix_seed(seed, 1))
         real, rows = self._real(learnt), np.arange(n)
         labelled = LabelledItems(rows, codes, len(self.classes_), total, real.size)
         source = Both(labelled, real, sampling.labelled_share)
-        return self._fit_parts([items, pool], source, held, seed, (rows, codes))
+        return self.fit_parts([items, pool], source, held, seed, (rows, codes))
 
     def _real(self, bags: Bags) -> RealBags:
-        sampling = self._sampling()
+        sampling = self.sampling_settings()
         size = sampling.bag_size or int(np.median(bags.sizes))
         return RealBags(bags, size, sampling.real_share, sampling.mixing)
 
-    def _aligned(self, truth: Floats, classes: NDArray[Any] | None) -> Floats:
+    def aligned_bags(self, truth: Floats, classes: NDArray[Any] | None) -> Floats:
         """Known shares with their columns in the order of the labels' classes."""
         mine = self.classes_.tolist()
         names = mine if classes is None else np.asarray(classes).tolist()
@@ -167,7 +167,7 @@ class NetworkQuantifier(Quantifier):
             )
         return truth[:, [names.index(name) for name in mine]]
 
-    def _fit_parts(
+    def fit_parts(
         self,
         parts: list[Any],
         source: Source,
@@ -177,11 +177,13 @@ class NetworkQuantifier(Quantifier):
         known: Callable[[Bags], Floats] | None = None,
     ) -> Self:
         """Train a new network; `labelled` are rows with their classes, `known` describes bags."""
-        training = self._training()
+        training = self.training_settings()
         device = find_device(training.device)
         items = Items(*parts, device=device)
         self.scaling_ = _scaling(parts)
-        problem = Problem(items, source, held, self.loss, self._sampling().bags_per_epoch, known)
+        problem = Problem(
+            items, source, held, self.loss, self.sampling_settings().bags_per_epoch, known
+        )
         mark = ""
         if training.checkpoint is not None:
             mark = str(joblib.hash((self._settings(), seed, parts, source)))
@@ -200,11 +202,11 @@ class NetworkQuantifier(Quantifier):
         """What the result of a fit depends on, as text; the folder of checkpoints is not."""
         free = {"training__checkpoint", "training__verbose", "training__time_limit", "training"}
         params = self.get_params() | {
-            f"training__{k}": v for k, v in self._training().get_params().items()
+            f"training__{k}": v for k, v in self.training_settings().get_params().items()
         }
         return {k: repr(v) for k, v in params.items() if k not in free} | {"": type(self).__name__}
 
-    def _ready(self) -> BagNetwork:
+    def fitted_network(self) -> BagNetwork:
         """The fitted network; after loading, made again from its weights."""
         if self._network is None:
             with own_torch(0, None):
@@ -217,16 +219,18 @@ class NetworkQuantifier(Quantifier):
         state.pop("_network", None)  # the weights are all that is kept of it
         return state
 
-    def _training(self) -> Training:
+    def training_settings(self) -> Training:
+        """How it is trained: as told, or as this network is by default."""
         return self._default_training() if self.training is None else self.training
 
-    def _sampling(self) -> Sampling:
+    def sampling_settings(self) -> Sampling:
+        """Which bags it learns from: as told, or as this network does by default."""
         return self._default_sampling() if self.sampling is None else self.sampling
 
     def _check_params(self) -> None:
         choose("loss", self.loss, KERNELS)
-        self._training().check()
-        self._sampling().check()
+        self.training_settings().check()
+        self.sampling_settings().check()
 
     def _items(self, X: Any, *, reset: bool = False) -> Any:
         """Items as a matrix of 32-bit numbers, dense or CSR."""

@@ -139,15 +139,15 @@ class QuaNet(NetworkQuantifier):
         same_pool(X.shape[0] if hasattr(X, "shape") else len(X), bags)
         rows, order, scores = self._view(X)
         bags = _moved(bags, order)
-        training = self._training()
+        training = self.training_settings()
         device = find_device(training.device)
         known = self._said(scores, bags)
         with own_torch(0, training.n_threads):
-            network = self._ready().to(device)
+            network = self.fitted_network().to(device)
             return estimate_bags(network, Items(rows, device=device), bags, known)
 
     def _fit_items(self, X: Any, y: NDArray[Any], codes: Ints) -> Self:
-        sampling, seed = self._sampling(), as_seed(self.random_state)
+        sampling, seed = self.sampling_settings(), as_seed(self.random_state)
         first, second, third = self._thirds(codes, seed)
         self._fit_classifier(_safe_indexing(X, first), y[first])
         rest = np.concatenate([second, third])
@@ -160,12 +160,12 @@ class QuaNet(NetworkQuantifier):
             for a, b in ((0, len(second)), (len(second), len(rest)))
         ]
         held = parts[1].draw(sampling.validation_bags, mix_seed(seed, 2))
-        return self._fit_parts([rows], parts[0], held, seed, known=lambda b: self._said(scores, b))
+        return self.fit_parts([rows], parts[0], held, seed, known=lambda b: self._said(scores, b))
 
     def _fit_real(self, X: Any, y: NDArray[Any], codes: Ints, pool: Any, bags: Bags) -> Self:
-        sampling, seed = self._sampling(), as_seed(self.random_state)
+        sampling, seed = self.sampling_settings(), as_seed(self.random_state)
         n = pool.shape[0] if hasattr(pool, "shape") else len(pool)
-        truth = self._aligned(known_shares(n, bags), bags.classes)
+        truth = self.aligned_bags(known_shares(n, bags), bags.classes)
         self._fit_classifier(X, y)
         self._fit_statistics(self._held_out_scores(X, y, codes), codes)
         rows, order, scores = self._view(pool)
@@ -173,7 +173,7 @@ class QuaNet(NetworkQuantifier):
         learnt, held = split_bags(bags, sampling.validation, mix_seed(seed, 1))
         size = sampling.bag_size or int(np.median(bags.sizes))
         source = RealBags(learnt, size, sampling.real_share, sampling.mixing)
-        return self._fit_parts([rows], source, held, seed, known=lambda b: self._said(scores, b))
+        return self.fit_parts([rows], source, held, seed, known=lambda b: self._said(scores, b))
 
     def _thirds(self, codes: Ints, seed: int) -> tuple[Ints, Ints, Ints]:
         """Items for the classifier, for bags to learn from and for bags to stop by."""

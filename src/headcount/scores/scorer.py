@@ -21,6 +21,7 @@ from headcount.exceptions import InputError
 from headcount.scores.calibration import Calibrator, logits_of, make_calibrator
 from headcount.scores.together import score_by_all
 
+FINE = 1 << 20  # steps of a score by which items are told apart
 View = tuple[Floats, Bags]  # scores of a pool by one classifier, and the bags of that pool
 
 
@@ -194,24 +195,19 @@ class Scorer:
 def mix_views(views: Sequence[Floats]) -> Floats:
     """Each item's scores by one of the classifiers, as a held-out item has them.
 
-    Which one is decided by the digits of the item's own scores, so that neither the order of the
+    Which one is decided by the item's own scores, so that neither the order of the
     items nor what else there is makes a difference.
     """
     if len(views) == 1:
         return views[0]
-    turn = (digest_items(views) >> np.uint64(33)) % np.uint64(len(views))
-    return np.asarray(np.stack(views)[turn.astype(np.int64), np.arange(len(turn))])
+    turn = np.floor(project_items(views) * FINE).astype(np.int64) % len(views)
+    return np.asarray(np.stack(views)[turn, np.arange(len(turn))])
 
 
-def digest_items(views: Sequence[Floats]) -> NDArray[np.uint64]:
-    """A number for every item that depends on the digits of its scores alone."""
-    digests = np.zeros(len(views[0]), dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for view in views:
-            for column in np.ascontiguousarray(view.T).view(np.uint64):
-                digests = (digests ^ column) * np.uint64(0x9E3779B97F4A7C15)
-                digests ^= digests >> np.uint64(29)
-    return digests
+def project_items(views: Sequence[Floats]) -> Floats:
+    """A number for every item that depends on its scores alone, and hardly on their last digits."""
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, size=(len(views), views[0].shape[1]))
+    return np.asarray(sum(v @ w for v, w in zip(views, weights, strict=True)))
 
 
 def in_own_order(scores: Floats, bags: Bags) -> View:
@@ -220,7 +216,7 @@ def in_own_order(scores: Floats, bags: Bags) -> View:
     A sampler that goes through the items of a bag then gives the same draws however the rows of
     the pool were ordered.
     """
-    order = np.argsort(digest_items([scores]), kind="stable")
+    order = np.argsort(project_items([scores]), kind="stable")
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return scores[order], Bags(bags.indptr, place[bags.indices], bags.n_items)
