@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::headcount.exceptions.Unreliable
 def lab(tmp_path_factory):
     home = tmp_path_factory.mktemp("lab")
     sizes = {"n_train": 300, "n_dev": 20, "n_test": 30, "size": 50, "dimensions": 30}
-    recipe = Recipe(label="stars", labels=SENTIMENT, helpful="helpful", **sizes)
+    recipe = Recipe(leak_limit=1.0, label="stars", labels=SENTIMENT, helpful="helpful", **sizes)
     build_lab(make_corpus(3000, random_state=0), home, recipe)
     return home
 

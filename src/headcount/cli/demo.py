@@ -51,6 +51,8 @@ DATASETS: dict[str, Callable[..., Any]] = {
     "digits (10 classes)": load_digits,
 }
 BAG_SIZE = 100
+LAB_TEXTS = 12_000
+LAB_TEST_SAMPLES = 200
 
 
 def methods(seed: int) -> dict[str, Quantifier]:
@@ -112,13 +114,14 @@ def run(n_bags: int = 2000, seed: int = 0, folder: Path = Path("headcount-demo")
 
 def lab(folder: Path, seed: int, console: Console) -> list[TaskResult]:
     """Build a small LeQua from made-up reviews, and run the baselines and systems on it."""
-    corpus = make_corpus(12_000, random_state=seed)
+    corpus = make_corpus(LAB_TEXTS, random_state=seed)
     # So small a corpus gives the gold away, which is said; a demonstration has no competitors.
-    sizes: dict[str, Any] = {"n_dev": 60, "n_test": 200, "helpful": "helpful", "leak_limit": 1.0}
+    sizes: dict[str, Any] = {"n_dev": 60, "n_test": LAB_TEST_SAMPLES, "leak_limit": 1.0}
+    sizes |= {"helpful": "helpful"}
     sizes |= {"dimensions": 100, "seed": seed, "secret": seed}
     recipes = [
-        Recipe(label="stars", labels=SENTIMENT, n_train=1500, **sizes),
-        Recipe(label="category", n_train=2000, forms=("vector",), size=60, **sizes),
+        Recipe(label="stars", labels=SENTIMENT, n_train=LAB_TEXTS // 8, **sizes),
+        Recipe(label="category", n_train=LAB_TEXTS // 6, forms=("vector",), size=60, **sizes),
     ]
     results = []
     shutil.rmtree(folder / "lab", ignore_errors=True)

@@ -224,7 +224,10 @@ def _attacked(draft: _Draft, form: _Form) -> Leak | str:
             return words
         raise InputError(f"{words} leak_limit=1 builds the lab all the same.") from None
     leak = scored.measure(form.bags["test"])
-    if leak.share <= limit:
+    drawn = form.bags["test"].indices
+    shared = len(np.unique(drawn)) < len(drawn)
+    # Where no item is shared, the attack is one more honest method, however well it does.
+    if leak.share <= limit or not shared:
         return leak
     shares = np.bincount(draft.pool, minlength=len(draft.classes)) / len(draft.pool)
     safe = scored.safe_reuse(form.labels["test"], shares, draft.recipe.size, limit, leak.scores)
