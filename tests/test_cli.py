@@ -17,7 +17,6 @@ def test_version():
 
 
 def test_demo_ends_in_a_leaderboard_of_every_method(tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "LAB_TEXTS", 6000)
     monkeypatch.setattr(demo, "LAB_TEST_SAMPLES", 40)
     done = runner.invoke(app, ["demo", "--bags", "30", "-o", str(tmp_path)])
     assert done.exit_code == 0, done.output
