@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -39,17 +40,19 @@ Grid = Mapping[str, Sequence[Any]]
 Fold = tuple[Any, NDArray[Any], Any, Bags]  # training items and labels, pool, bags
 
 
+@dataclass(eq=False, repr=False)
 class SearchQuantifier(DelegatingQuantifier):
     """Score candidate settings on bags, keep the best, and refit it on all labelled items."""
 
-    quantifier: Any
-    measure: str | Measure
-    protocol: Any
-    validation: int | float
-    refit: bool
-    n_jobs: int | None
-    random_state: Any
-    verbose: bool
+    quantifier: Any = None
+    _: KW_ONLY
+    measure: str | Measure = "ae"
+    protocol: Any = None
+    validation: int | float = 0.4
+    refit: bool = True
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: bool = False
 
     @abstractmethod
     def _candidates(self) -> list[dict[str, Any]]:
@@ -153,6 +156,7 @@ class SearchQuantifier(DelegatingQuantifier):
         self.best_score_ = float(errors[best])
 
 
+@dataclass(eq=False, repr=False)
 class GridSearch(SearchQuantifier):
     """Try every combination of settings and keep the one with the least error on bags.
 
@@ -200,28 +204,7 @@ class GridSearch(SearchQuantifier):
     array([0.4, 0.6])
     """
 
-    def __init__(
-        self,
-        quantifier: Any = None,
-        grid: Grid | Sequence[Grid] | None = None,
-        *,
-        measure: str | Measure = "ae",
-        protocol: Any = None,
-        validation: int | float = 0.4,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: bool = False,
-    ):
-        self.quantifier = quantifier
-        self.grid = grid
-        self.measure = measure
-        self.protocol = protocol
-        self.validation = validation
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    grid: Grid | Sequence[Grid] | None = None
 
     def _candidates(self) -> list[dict[str, Any]]:
         try:
@@ -231,6 +214,7 @@ class GridSearch(SearchQuantifier):
         return settings
 
 
+@dataclass(eq=False, repr=False)
 class RandomSearch(SearchQuantifier):
     """Try random settings and keep the one with the least error on bags.
 
@@ -253,30 +237,9 @@ class RandomSearch(SearchQuantifier):
     20
     """
 
-    def __init__(
-        self,
-        quantifier: Any = None,
-        distributions: Mapping[str, Any] | None = None,
-        *,
-        n_iter: int = 20,
-        measure: str | Measure = "ae",
-        protocol: Any = None,
-        validation: int | float = 0.4,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: bool = False,
-    ):
-        self.quantifier = quantifier
-        self.distributions = distributions
-        self.n_iter = n_iter
-        self.measure = measure
-        self.protocol = protocol
-        self.validation = validation
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    distributions: Mapping[str, Any] | None = None
+    _: KW_ONLY
+    n_iter: int = 20
 
     def _candidates(self) -> list[dict[str, Any]]:
         check.whole("n_iter", self.n_iter)
