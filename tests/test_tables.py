@@ -300,7 +300,7 @@ BAD_INPUT = [
         [*FIT, "reviews", "--label", "mood", "-o", "x.hc"],
         "Did you mean 'review'",
     ),
-    (["fit", "train.csv", "--label", "mood", "-o", "x.hc"], "give one of --text"),
+    (["fit", "train.csv", "--label", "mood", "-o", "x.hc"], "give one of text"),
     ([*FIT, "review", "--label", "review", "-o", "x.hc"], "both the label"),
     (
         [*FIT, "mood", "--label", "review", "-o", "x.hc"],

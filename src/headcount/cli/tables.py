@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headcount.cli.render import (
-    as_csv,
-    as_json,
-    changes_text,
-    choice_text,
-    shares_text,
-    write_frame,
-)
+from headcount.cli.render import as_csv, as_json, write_frame
 from headcount.exceptions import InputError, choose
 
 if TYPE_CHECKING:
@@ -85,24 +78,20 @@ def fit(
 ) -> None:
     """Learn from labelled rows how to count the classes of others."""
     from headcount.data.stream import sources
-    from headcount.tables import Inputs, learn
+    from headcount.tables import fit as fit_tables
 
-    given = {"text": text, "features": features, "scores": scores}
-    chosen = [(name, value) for name, value in given.items() if value]
-    if len(chosen) != 1:
-        raise InputError("give one of --text, --features and --scores: what to look at.")
-    name, value = chosen[0]
-    columns = [value] if name == "text" else [c.strip() for c in value.split(",")]
-    found = sources(files, kind)
     if output.suffix != ".hc":
         raise InputError(f"{str(output)!r}: the name of a model file ends in .hc.")
-    if name != "text" and vectorizer != "tfidf":
+    if not text and vectorizer != "tfidf":
         raise InputError("--vectorizer is about texts: it goes with --text.")
+    found = sources(files, kind)
     with _reading(found) as progress:
-        model = learn(
+        model = fit_tables(
             found,
-            Inputs(name, tuple(columns)),
-            label,
+            text=text,
+            features=_columns(features),
+            scores=_columns(scores),
+            label=label,
             method=method,
             measure=measure,
             expect=expect,
@@ -138,12 +127,14 @@ def estimate(
     choose("--as", show, ["table", "csv", "json"])
     if output is not None:
         choose("ending of --output", output.suffix, [".csv", ".json", ".parquet"])
-    found, _ = _counted(model, files, by, truth, level, kind, encoding)
+    found = _counted(model, files, by, truth, level, kind, encoding)
     frame = _only(found.to_frame(), only)
     if output is not None:
         write_frame(frame, output)
         typer.echo(f"Wrote {output}", err=True)
     elif show == "table":
+        from headcount.tables.words import shares_text
+
         typer.echo(shares_text(frame, level))
     else:
         typer.echo(as_csv(frame) if show == "csv" else as_json(frame), nl=False)
@@ -156,6 +147,7 @@ def report(
     by: By = None,
     truth: Truth = None,
     level: Level = 0.95,
+    only: Only = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Page to write.")] = Path(
         "report.html"
     ),
@@ -164,14 +156,11 @@ def report(
     encoding: Encoding = "utf8",
 ) -> None:
     """Write a page: the trend with bands, the table, the warnings, and what it all means."""
-    from headcount._core.files import write_text
-    from headcount.report.trend import trend_page
-
     if output.suffix not in (".html", ".htm"):
         raise InputError(f"{str(output)!r}: the name of a page ends in .html.")
-    found, loaded = _counted(model, files, by, truth, level, kind, encoding)
+    found = _counted(model, files, by, truth, level, kind, encoding)
     names = ", ".join("standard input" if f == "-" else Path(f).name for f in files)
-    write_text(output, trend_page(found, loaded, title or f"How many in {names}"))
+    found.report(title or f"How many in {names}", only).save(output)
     _said(found)
     typer.echo(f"Wrote {output}")
 
@@ -190,10 +179,11 @@ def monitor(
     encoding: Encoding = "utf8",
 ) -> None:
     """Tell which groups changed beyond chance since a reference; exit code 1 if any did."""
-    from headcount.tables import changes, first_group
+    from headcount.tables import first_group
+    from headcount.tables.words import changes_text
 
-    found, _ = _counted(model, files, by, None, level, kind, encoding, target="population")
-    frame = _only(changes(found, _reference(reference, found.groups)), only)
+    found = _counted(model, files, by, None, level, kind, encoding, target="population")
+    frame = _only(found.monitor(reference), only)
     shown = frame if every else frame.rows(frame["changed"])
     if shown.n_rows:
         typer.echo(changes_text(shown))
@@ -218,19 +208,18 @@ def _counted(
     kind: str | None,
     encoding: str,
     target: str = "bag",
-) -> tuple[Count, Model]:
+) -> Count:
     import warnings
 
     from headcount.data.stream import sources
     from headcount.exceptions import UnreliableWarning
-    from headcount.tables import Model, count
+    from headcount.tables import Model
 
     loaded = Model.load(model)
     found = sources(files, kind)
     with warnings.catch_warnings(record=True) as caught, _reading(found) as progress:
         warnings.simplefilter("always", UnreliableWarning)
-        counted = count(
-            loaded,
+        counted = loaded.estimate(
             found,
             by=by,
             truth=truth,
@@ -242,20 +231,12 @@ def _counted(
     for warning in caught:
         if issubclass(warning.category, UnreliableWarning):
             _note(str(warning.message))
-    return counted, loaded
+    return counted
 
 
-def _reference(text: str | None, groups: Sequence[str]) -> list[str] | None:
-    """Names of groups from ``a,b`` or ``first..last``."""
-    if text is None:
-        return None
-    if ".." in text and text not in groups:
-        first, last = (part.strip() for part in text.split("..", 1))
-        for name in (first, last):
-            choose("group", name, groups)
-        a, b = groups.index(first), groups.index(last)
-        return list(groups[min(a, b) : max(a, b) + 1])
-    return [text] if text in groups else [part.strip() for part in text.split(",")]
+def _columns(text: str | None) -> list[str] | None:
+    """Names of columns from ``a,b``."""
+    return [c.strip() for c in text.split(",")] if text else None
 
 
 @contextmanager
@@ -308,26 +289,16 @@ def _said(found: Count) -> None:
 
 def _praise(model: Model) -> None:
     """What was learnt, and how good it is on bags that it had not seen."""
-    s = model.summary
-    shares = ", ".join(f"{c} {p:.1%}" for c, p in s["shares"].items())
-    typer.echo(f"Learnt from {s['rows']:,} rows: {shares}.")
-    if s.get("choice"):
-        typer.echo(choice_text(s["choice"]))
-    q = s["quality"]
+    from headcount.tables.words import learnt_text
+
+    q = model.summary["quality"]
     if q is not None and (q["error"] > q["counting"] + 0.02 or q["coverage"] < 0.8):
         typer.echo(
             "warning: this model does badly on its own labelled rows (see below): are the scores "
             "of the right classes, and on rows that their classifier was not trained on?",
             err=True,
         )
-    if q is None:
-        typer.echo("Too few labelled rows to check it: 10 of every class are needed.")
-        return
-    typer.echo(
-        f"Checked on {q['bags']} bags of {q['size']} rows that it had not seen, with shares "
-        f"{q['shares']}: off by {100 * q['error']:.1f} points on average (plain counting by "
-        f"{100 * q['counting']:.1f}); the 95 % intervals held {q['coverage']:.0%} of the shares."
-    )
+    typer.echo(learnt_text(model.summary))
 
 
 def _only(frame: Frame, name: str | None) -> Frame:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyarrow import csv, json
 from pyarrow import parquet as pq
 
+from headcount.data.frames import frame_batches, frame_names
 from headcount.data.tables import KINDS, table_kind
 from headcount.exceptions import InputError, choose
 
@@ -23,6 +24,7 @@ ROWS = 1 << 18  # rows of a part of a Parquet file
 BLOCK = 1 << 24  # bytes of a part of a text file
 HEAD = 1 << 16  # bytes that surely hold the names of the columns
 JSON = (".jsonl", ".ndjson")
+FRAME = "data frame"
 TYPES = {
     "number": pa.float64(),
     "text": pa.string(),
@@ -35,14 +37,17 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Source:
-    """A file, or standard input, and the kind of table in it."""
+    """A file, standard input or a data frame, and the kind of table in it."""
 
     path: Path | None
     kind: str
+    frame: Any = None
 
     @property
     def name(self) -> str:
         """How to call it in messages."""
+        if self.frame is not None:
+            return "the data frame"
         return "standard input" if self.path is None else self.path.name
 
     @property
@@ -86,6 +91,21 @@ def sources(names: Sequence[str], kind: str | None = None) -> list[Source]:
     return found
 
 
+def sources_of(data: Any, kind: str | None = None) -> list[Source]:
+    """Sources of a data frame, of a file or pattern by name, or of several of these."""
+    several = data if isinstance(data, (list, tuple)) else [data]
+    found: list[Source] = []
+    for one in several:
+        if isinstance(one, Source):
+            found.append(one)
+        elif isinstance(one, (str, Path)):
+            found += sources([str(one)], kind)
+        else:
+            frame_names(one)  # what is no data frame is refused here
+            found.append(Source(None, FRAME, one))
+    return found
+
+
 def batches(
     found: Sequence[Source],
     columns: Mapping[str, str],
@@ -107,7 +127,7 @@ def batches(
     progress : function of the bytes read, or for Parquet of the rows' share of them
     """
     for source in found:
-        reader = _parquet if source.kind == ".parquet" else _text
+        reader = {".parquet": _parquet, FRAME: _frame}.get(source.kind, _text)
         try:
             for batch in reader(source, columns, encoding, progress or (lambda _: None)):
                 if batch.num_rows:
@@ -122,6 +142,8 @@ def batches(
 
 def columns_of(source: Source, encoding: str = "utf8") -> list[str]:
     """Names of the columns, without reading the rest; nothing is known of standard input."""
+    if source.frame is not None:
+        return list(frame_names(source.frame))
     if source.path is None:
         return []
     try:
@@ -133,6 +155,14 @@ def columns_of(source: Source, encoding: str = "utf8") -> list[str]:
             return _header(stream.read(HEAD), source, encoding)
     except (pa.ArrowInvalid, EOFError) as error:
         raise _explained(source, str(error), encoding) from None
+
+
+def _frame(
+    source: Source, columns: Mapping[str, str], _encoding: str, _progress: Progress
+) -> Iterator[pa.RecordBatch]:
+    _check_names(source, columns, list(frame_names(source.frame)))
+    for batch in frame_batches(source.frame, list(columns), ROWS):
+        yield _cast(batch, columns, source)
 
 
 def _parquet(

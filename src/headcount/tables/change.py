@@ -12,7 +12,7 @@ from headcount.data.tables import as_names
 from headcount.exceptions import InputError, choose
 from headcount.inference.diagnostics import FEW
 from headcount.inference.significance import holm
-from headcount.tables.count import Count
+from headcount.tables.result import Count
 
 
 def first_group(found: Count) -> str:
@@ -23,13 +23,23 @@ def first_group(found: Count) -> str:
     raise InputError(f"no group has {FEW} rows: there is nothing to compare with.")
 
 
+def reference_groups(text: str, groups: Sequence[str]) -> list[str]:
+    """Names of groups from ``a,b`` or ``first..last``."""
+    if ".." in text and text not in groups:
+        first, last = (part.strip() for part in text.split("..", 1))
+        for name in (first, last):
+            choose("group", name, groups)
+        a, b = groups.index(first), groups.index(last)
+        return list(groups[min(a, b) : max(a, b) + 1])
+    return [text] if text in groups else [part.strip() for part in text.split(",")]
+
+
 def changes(found: Count, reference: Sequence[str] | None = None) -> Frame:
     """Groups whose shares differ from a reference by more than chance.
 
     Parameters
     ----------
     found : Count
-        With ``target='population'``: the question is whether the world has changed.
     reference : names of groups, optional
         The first group of at least 30 rows by default. Several are averaged, weighing by rows.
 
@@ -45,6 +55,7 @@ def changes(found: Count, reference: Sequence[str] | None = None) -> Frame:
     Errors of the labelled side are shared by all groups and partly cancel in a difference; they
     are counted in full, so that the test is rather too careful.
     """
+    found = found.of_population  # the question is whether the world has changed
     names = found.groups
     enough = found.sizes >= FEW
     chosen = [first_group(found)] if reference is None else list(reference)

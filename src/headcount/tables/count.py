@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount._core.frame import Frame
 from headcount._core.types import Floats, Ints
 from headcount.data.groups import MISSING, UNREADABLE, Grouping
 from headcount.data.stream import Source, batches, columns_of
@@ -25,62 +24,10 @@ from headcount.tables.channels import Channels
 from headcount.tables.learn import label_names
 from headcount.tables.model import Model
 from headcount.tables.notes import Note
+from headcount.tables.result import Count
 from headcount.tables.sketch import Sketch
 
 SCORED = 1 << 16  # rows that are scored at once
-
-
-@dataclass(frozen=True, eq=False)
-class Count:
-    """Shares of every class in every group, and what to be careful about."""
-
-    groups: list[str]
-    sizes: Ints
-    interval: Interval
-    diagnosis: Diagnosis
-    counted: Floats
-    by: Grouping
-    left_out: int
-    truth: Floats | None = None
-    notes: tuple[Note, ...] = ()
-
-    def flags(self, g: int) -> list[str]:
-        """Short names of what is wrong with group number `g`."""
-        own = ["nodate"] if self.groups[g] == UNREADABLE else []
-        return [*own, *self.diagnosis.flags(g)]
-
-    def marks(self) -> NDArray[Any]:
-        """The same as one text for every group."""
-        return np.array([" ".join(self.flags(g)) for g in range(len(self.groups))], dtype=str)
-
-    def messages(self) -> dict[str, list[str]]:
-        """Sentences about what is wrong, and the groups that each is true of."""
-        found: dict[str, list[str]] = {}
-        for g, group in enumerate(self.groups):
-            for text in self.diagnosis.messages(g):
-                found.setdefault(text, []).append(group)
-        return found
-
-    def to_frame(self) -> Frame:
-        """One row a group and class: share, low, high, n, counted, fit, flags."""
-        k = len(self.interval.classes)
-        columns: dict[str, Any] = {
-            "group": np.repeat(np.array(self.groups, dtype=str), k),
-            "class": np.tile(as_names(self.interval.classes), len(self.groups)),
-            "share": self.interval.prevalence.ravel(),
-            "low": self.interval.low.ravel(),
-            "high": self.interval.high.ravel(),
-            "n": np.repeat(self.sizes, k),
-            "counted": self.counted.ravel(),
-            "fit": np.repeat(self.diagnosis.fit, k),
-            "flags": np.repeat(self.marks(), k),
-        }
-        if self.truth is not None:
-            truth = self.truth
-            inside = (truth >= self.interval.low) & (truth <= self.interval.high)
-            columns["truth"] = truth.ravel()
-            columns["inside"] = np.where(np.isnan(truth), np.nan, inside).ravel()
-        return Frame(columns)
 
 
 def count(
@@ -190,8 +137,22 @@ def _estimated(
     diagnosis = replace(seen.diagnose(order, sizes), drift=looks.p_values(order, sizes))
     truth = tally.truth(order) if with_truth else None
     names = [every[g] for g in order]
+
+    def bound(target: str) -> Interval:
+        return seen.bound(order, sizes, replace(request, target=target))[0]
+
     return Count(
-        names, sizes, interval, diagnosis, counted, grouping, tally.left_out, truth, tuple(notes)
+        names,
+        sizes,
+        interval,
+        diagnosis,
+        counted,
+        grouping,
+        tally.left_out,
+        truth,
+        tuple(notes),
+        seen.model,
+        bound if request.target == "bag" else None,
     )
 
 
@@ -325,7 +286,6 @@ def _notes(
     unknown = sorted(strange - {""})
     if unknown:
         notes.append(Note("unknown truth", len(unknown), truth or "", tuple(unknown)))
-    first = found[0]
-    if truth is None and first.path is not None and model.label in columns_of(first, encoding):
+    if truth is None and model.label in columns_of(found[0], encoding):
         notes.append(Note("truth is there", subject=model.label))
     return notes

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headcount._core.frame import Frame
 from headcount._core.types import Bools, Floats
+from headcount.data.stream import sources_of
 from headcount.exceptions import InputError, choose
 from headcount.methods.files import load_with_manifest, save
 from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.scorer import Scorer
 from headcount.tables.channels import Channels
+from headcount.tables.notes import Note
+from headcount.tables.words import learnt_text
+
+if TYPE_CHECKING:
+    from headcount.tables.page import Page
+    from headcount.tables.result import Count
 
 KINDS = {"text": "text", "features": "any", "scores": "number"}
 
@@ -64,7 +73,7 @@ class Inputs:
         return cells[there], there
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A fitted quantifier, and the columns it was fitted to."""
 
@@ -72,6 +81,36 @@ class Model:
     inputs: Inputs
     label: str
     summary: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()  # what was noticed while it was fitted; not kept in the file
+
+    def estimate(self, data: Any, by: str | None = None, **settings: Any) -> Count:
+        """Shares of every class in every group of rows; more settings are those of `count`.
+
+        Parameters
+        ----------
+        data : data frame (pandas, polars, Arrow, DuckDB), name of a file or pattern, or several
+        by : str, optional
+            A column, or a period and a column of dates, such as ``month:date``.
+        """
+        from headcount.tables.count import count
+
+        return count(self, sources_of(data, settings.pop("kind", None)), by=by, **settings)
+
+    def report(
+        self, data: Any, by: str | None = None, *, title: str = "How many", **settings: Any
+    ) -> Page:
+        """Page about the rows of `data`, as `Count.report` makes it."""
+        return self.estimate(data, by, **settings).report(title)
+
+    def monitor(self, data: Any, by: str, reference: Any = None, **settings: Any) -> Frame:
+        """Groups that changed since a reference, as `Count.monitor` tells them."""
+        return self.estimate(data, by, **settings).monitor(reference)
+
+    def __repr__(self) -> str:
+        return "\n".join([learnt_text(self.summary), *map(str, self.notes)])
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(line)}</p>" for line in repr(self).splitlines())
 
     @property
     def channels(self) -> Channels | None:

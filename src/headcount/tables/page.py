@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount._core.files import write_text
 from headcount.data.groups import MISSING, UNREADABLE
 from headcount.data.tables import as_names
+from headcount.exceptions import InputError, choose
 from headcount.report import figures
 from headcount.report.page import drawn, frame_table, page
 
@@ -18,7 +22,32 @@ if TYPE_CHECKING:
 SHOWN = 8  # classes that get a figure
 
 
-def trend_page(found: Count, model: Model, title: str) -> str:
+@dataclass(frozen=True)
+class Page:
+    """A whole HTML page that needs nothing from elsewhere; a notebook shows it in a frame."""
+
+    html: str
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file, whole or not at all."""
+        write_text(Path(path), self.html)
+
+    def _repr_html_(self) -> str:
+        inside = escape(self.html, quote=True)
+        return f'<iframe srcdoc="{inside}" width="100%" height="900" style="border:0"></iframe>'
+
+
+def make_page(found: Count, title: str, only: str | None = None) -> Page:
+    """The page about a count; `only` names the class that it is about."""
+    if found.model is None:
+        raise InputError("the page needs the model that counted: use Model.estimate.")
+    names = as_names(found.interval.classes).tolist()
+    if only is not None:
+        choose("class", only, names)
+    return Page(trend_page(found, found.model, title, only))
+
+
+def trend_page(found: Count, model: Model, title: str, only: str | None = None) -> str:
     """A whole HTML page about the shares of classes in groups of rows."""
     names = as_names(found.interval.classes).tolist()
     body = [f"<h1>{escape(title)}</h1>", _lead(found, model, names), _warnings(found)]
@@ -28,6 +57,8 @@ def trend_page(found: Count, model: Model, title: str) -> str:
     chosen = order[:1] if len(names) == 2 else order[:SHOWN]
     if len(names) == 2:  # one class tells the other; the rarer one is the one asked about
         chosen = order[1:]
+    if only is not None:
+        chosen = np.array([names.index(only)])
     for c in chosen:
         body.append(_figure(found, int(c), names[c], model.label))
     if len(names) > SHOWN:

@@ -1,0 +1,109 @@
+"""What counting gives: shares of every class in every group, and what can be made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headcount._core.frame import Frame
+from headcount._core.types import Floats, Ints
+from headcount.data.groups import UNREADABLE, Grouping
+from headcount.data.tables import as_names
+from headcount.inference.diagnostics import Diagnosis
+from headcount.inference.intervals import Interval
+from headcount.tables.model import Model
+from headcount.tables.notes import Note
+from headcount.tables.words import shares_html, shares_text
+
+if TYPE_CHECKING:
+    from headcount.tables.page import Page
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Count:
+    """Shares of every class in every group, and what to be careful about."""
+
+    groups: list[str]
+    sizes: Ints
+    interval: Interval
+    diagnosis: Diagnosis
+    counted: Floats
+    by: Grouping
+    left_out: int
+    truth: Floats | None = None
+    notes: tuple[Note, ...] = ()
+    model: Model | None = None
+    bound: Callable[[str], Interval] | None = None
+
+    @cached_property
+    def of_population(self) -> Count:
+        """The same about all rows that might have been in the place of these (for changes)."""
+        if self.bound is None:
+            return self
+        return replace(self, interval=self.bound("population"), bound=None)
+
+    def monitor(self, reference: str | Sequence[str] | None = None) -> Frame:
+        """Groups that differ from a reference by more than chance, as `changes` tells them.
+
+        `reference` names groups, as a list or as one text (``a,b`` or ``first..last``).
+        """
+        from headcount.tables.change import changes, reference_groups
+
+        if isinstance(reference, str):
+            reference = reference_groups(reference, self.groups)
+        return changes(self, reference)
+
+    def report(self, title: str = "How many", only: str | None = None) -> Page:
+        """A page that a manager understands: what is so now, what changed, whether to trust it."""
+        from headcount.tables.page import make_page
+
+        return make_page(self, title, only)
+
+    def __repr__(self) -> str:
+        return shares_text(self.to_frame(), self.interval.level)
+
+    def _repr_html_(self) -> str:
+        return shares_html(self.to_frame(), self.interval.level)
+
+    def flags(self, g: int) -> list[str]:
+        """Short names of what is wrong with group number `g`."""
+        own = ["nodate"] if self.groups[g] == UNREADABLE else []
+        return [*own, *self.diagnosis.flags(g)]
+
+    def marks(self) -> NDArray[Any]:
+        """The same as one text for every group."""
+        return np.array([" ".join(self.flags(g)) for g in range(len(self.groups))], dtype=str)
+
+    def messages(self) -> dict[str, list[str]]:
+        """Sentences about what is wrong, and the groups that each is true of."""
+        found: dict[str, list[str]] = {}
+        for g, group in enumerate(self.groups):
+            for text in self.diagnosis.messages(g):
+                found.setdefault(text, []).append(group)
+        return found
+
+    def to_frame(self) -> Frame:
+        """One row a group and class: share, low, high, n, counted, fit, flags."""
+        k = len(self.interval.classes)
+        columns: dict[str, Any] = {
+            "group": np.repeat(np.array(self.groups, dtype=str), k),
+            "class": np.tile(as_names(self.interval.classes), len(self.groups)),
+            "share": self.interval.prevalence.ravel(),
+            "low": self.interval.low.ravel(),
+            "high": self.interval.high.ravel(),
+            "n": np.repeat(self.sizes, k),
+            "counted": self.counted.ravel(),
+            "fit": np.repeat(self.diagnosis.fit, k),
+            "flags": np.repeat(self.marks(), k),
+        }
+        if self.truth is not None:
+            truth = self.truth
+            inside = (truth >= self.interval.low) & (truth <= self.interval.high)
+            columns["truth"] = truth.ravel()
+            columns["inside"] = np.where(np.isnan(truth), np.nan, inside).ravel()
+        return Frame(columns)
