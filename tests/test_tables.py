@@ -22,6 +22,7 @@ from headcount.exceptions import HeadcountError
 from headcount.lequa import make_corpus
 from headcount.scores.columns import column_encoder
 from headcount.tables import Inputs, Model, changes, count, learn
+from headcount.tables.kept import Kept
 from headcount.tables.sketch import KEPT, Sketch
 
 GOOD = ["fine", "lovely", "great", "happy", "bright", "kind"]
@@ -293,7 +294,7 @@ BAD_INPUT = [
     (["estimate", "M", "heap.csv", "-o", "x.xlsx"], "ending of --output"),
     (["estimate", "heap.csv", "heap.csv"], "not a model file"),
     (["estimate", "S", "heap.csv"], "column of heap.csv 'p_neg'"),
-    (["estimate", "S", "wrong.csv"], "is no pair of scores"),
+    (["estimate", "S", "wrong.csv"], "are not posterior probabilities"),
     (["estimate", "S", "words.csv"], "words.csv"),
     (["estimate", "M", "image.png"], "say what it is. (option --format)"),
     (
@@ -537,10 +538,11 @@ def test_decision_values_go_through_the_sketch():
     assert np.abs(q.estimate([(pool, bags)])[0] - q.predict_scores(heap)).max() < 1e-3
 
 
-def test_too_many_groups():
-    sketch = Sketch.of(2, "posterior")
-    with pytest.raises(InputError, match="more than 20,000 groups"):
-        sketch.add(np.array([[0.5, 0.5]]), np.array([20_000]))
+def test_too_many_groups(folder, monkeypatch):
+    kept = Kept(Model.load(folder / "s.hc"))
+    monkeypatch.setattr("headcount.tables.kept.MOST", 20)
+    with pytest.raises(InputError, match="more than 20 groups"):
+        kept.add(np.array([[0.5, 0.5]]), np.array([20]))
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path):

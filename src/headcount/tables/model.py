@@ -82,6 +82,7 @@ class Model:
     label: str
     summary: dict[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()  # what was noticed while it was fitted; not kept in the file
+    cache: dict[str, Any] = field(default_factory=dict, repr=False)  # of what is made when needed
 
     def estimate(self, data: Any, by: str | None = None, **settings: Any) -> Count:
         """Shares of every class in every group of rows; more settings are those of `count`.
@@ -126,7 +127,7 @@ class Model:
     def views(self, items: Any, *, whole: bool = False) -> list[Floats]:
         """Scores of items, by each classifier that scores new items."""
         if self.inputs.kind == "scores":
-            return [np.asarray(items, dtype=np.float64)]
+            return [self.scorer.check(items)]
         return self.scorer.views(items, whole=whole)
 
     def save(self, path: Any) -> None:

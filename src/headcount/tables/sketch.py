@@ -11,6 +11,7 @@ moved a little so that the sample has the same, as survey statisticians do with 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,13 @@ CELLS = 2048
 KEPT = 40_000  # rows of a level
 POINTS = 20_000  # items that stand for a group of two classes in the end
 MANY_POINTS = 400_000  # and for one of more classes
-MOST = 20_000  # groups
 
 
 class Sketch(ABC):
     """Scores by group: add parts in any number, then get a pool and bags of bounded size."""
 
     @abstractmethod
-    def add(self, scores: Floats, groups: Ints) -> None:
+    def add(self, scores: Floats, groups: Ints, weights: Floats | None = None) -> None:
         """Add items with their scores and group numbers; new numbers make new groups."""
 
     @abstractmethod
@@ -39,27 +39,33 @@ class Sketch(ABC):
         """Scores, and for each group the ones that stand for it, as often as they should."""
 
     @staticmethod
-    def of(n_classes: int, kind: str) -> Sketch:
-        """Sketch for scores of this kind (posterior, decision or label)."""
-        return _TwoClasses(kind) if n_classes == 2 else _ManyClasses(kind)
+    def of(n_classes: int, kind: str, held: Floats | None = None) -> Sketch:
+        """Sketch for scores of this kind (posterior, decision or label), if known like `held`."""
+        return _TwoClasses(kind, held) if n_classes == 2 else _ManyClasses(kind)
 
 
 class _TwoClasses(Sketch):
-    def __init__(self, kind: str):
+    def __init__(self, kind: str, held: Floats | None):
         self.posterior = kind != "decision"
-        self.counts = np.zeros((8, CELLS), dtype=np.int64)
-        self.sums = np.zeros((8, CELLS))
+        self.counts = np.zeros((8, CELLS))
+        self.sums = np.zeros((8, CELLS, 2))
         self.n_groups = 0
+        self.centre, self.scale = 0.0, 5.0
+        if held is not None and not self.posterior:
+            margin = held[:, 1] - held[:, 0]
+            self.centre = float(np.median(margin))
+            self.scale = max(float(np.quantile(np.abs(margin - self.centre), 0.95)), 1e-12)
 
-    def add(self, scores: Floats, groups: Ints) -> None:
+    def add(self, scores: Floats, groups: Ints, weights: Floats | None = None) -> None:
         from headcount.kernels.compiled.sketch import add_two
 
-        self.n_groups = max(self.n_groups, _enough(groups))
+        self.n_groups = max(self.n_groups, int(groups.max(initial=-1)) + 1)
         while len(self.counts) < self.n_groups:
             self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
             self.sums = np.concatenate([self.sums, np.zeros_like(self.sums)])
-        first, second = scores[:, 0], scores[:, 1]
-        bad = add_two(first, second, groups, self.posterior, self.counts, self.sums)
+        weights = np.ones(len(groups)) if weights is None else weights
+        grid = (self.posterior, self.centre, self.scale)
+        bad = add_two(scores[:, 0], scores[:, 1], groups, weights, *grid, self.counts, self.sums)
         if bad >= 0:
             raise InputError(
                 f"{scores[bad].tolist()} is no pair of scores: posteriors lie between 0 and 1 and "
@@ -69,30 +75,28 @@ class _TwoClasses(Sketch):
     def points(self) -> tuple[Floats, Bags]:
         counts, sums = self.counts[: self.n_groups], self.sums[: self.n_groups]
         used = counts > 0
-        second = sums[used] / counts[used]
-        first = 1 - second if self.posterior else -second / 2
-        pool = np.column_stack([first, second if self.posterior else second / 2])
+        pool = sums[used] / counts[used][:, None]
         weights = [counts[g][used[g]] for g in range(self.n_groups)]
-        return pool, _thinned(weights, len(pool))
+        return pool, thinned(weights, len(pool))
 
 
 class _ManyClasses(Sketch):
     def __init__(self, kind: str):
         self.posterior = kind != "decision"
-        self.levels: list[list[list[NDArray[np.float32]]]] = []
+        self.levels: list[list[list[NDArray[np.float32]]]] = []  # of rows: scores, then a weight
         self.totals: list[Floats] = []  # sums of the features that are kept exactly
         self.rng = np.random.default_rng(0)
 
-    def add(self, scores: Floats, groups: Ints) -> None:
-        _enough(groups)
+    def add(self, scores: Floats, groups: Ints, weights: Floats | None = None) -> None:
+        weights = np.ones(len(groups)) if weights is None else weights
         order = np.argsort(groups, kind="stable")
         numbers, starts = np.unique(groups[order], return_index=True)
-        rows = np.asarray(scores, dtype=np.float32)[order]
+        rows = np.column_stack([scores, weights]).astype(np.float32)[order]
         for group, part in zip(numbers, np.split(rows, starts[1:]), strict=True):
             while len(self.levels) <= group:
                 self.levels.append([[]])
-                self.totals.append(np.zeros(3 * rows.shape[1]))
-            self.totals[group] += _features(part).sum(axis=0)
+                self.totals.append(np.zeros(3 * scores.shape[1]))
+            self.totals[group] += part[:, -1] @ _features(part[:, :-1])
             self.levels[group][0].append(part)
             self._thin(self.levels[group])
 
@@ -101,30 +105,32 @@ class _ManyClasses(Sketch):
             if sum(len(part) for part in parts) < 2 * KEPT:
                 continue
             rows = np.concatenate(parts)
-            best = rows.argmax(axis=1)
-            rows = rows[np.lexsort((rows.max(axis=1), best))]
+            scores = rows[:, :-1]
+            rows = rows[np.lexsort((scores.max(axis=1), scores.argmax(axis=1)))]
             even = len(rows) // 2 * 2
             levels[i] = [rows[even:]]
             if i + 1 == len(levels):
                 levels.append([])
-            pick = np.arange(0, even, 2) + self.rng.integers(2, size=even // 2)
-            levels[i + 1].append(rows[pick])
+            pairs = rows[:even].reshape(even // 2, 2, -1)
+            both = pairs[:, :, -1].sum(axis=1)
+            second = self.rng.random(even // 2) * both >= pairs[:, 0, -1]
+            chosen = pairs[np.arange(even // 2), second.astype(int)]
+            chosen[:, -1] = both
+            levels[i + 1].append(chosen)
 
     def points(self) -> tuple[Floats, Bags]:
         pools, weights = [], []
         for levels, totals in zip(self.levels, self.totals, strict=True):
-            rows = [np.concatenate(parts) for parts in levels if parts]
-            sizes = [2**i for i, parts in enumerate(levels) if parts]
-            each = [np.full(len(r), s) for r, s in zip(rows, sizes, strict=True)]
-            pool = np.concatenate(rows).astype(np.float64)
+            rows = np.concatenate([part for parts in levels for part in parts]).astype(np.float64)
+            pool, weight = rows[:, :-1], rows[:, -1]
             order = np.lexsort((pool.max(axis=1), pool.argmax(axis=1)))
             pools.append(pool[order])
-            weight = np.concatenate(each)[order].astype(float)
+            weight = weight[order]
             weights.append(weight if len(levels) == 1 else _raked(weight, pools[-1], totals))
         pool = np.concatenate(pools)
         if self.posterior:  # four bytes a score do not sum to 1 closely enough
             pool /= pool.sum(axis=1, keepdims=True)
-        return pool, _thinned(weights, len(pool), MANY_POINTS)
+        return pool, thinned(weights, len(pool), MANY_POINTS)
 
 
 def _features(rows: NDArray[Any]) -> Floats:
@@ -145,14 +151,19 @@ def _raked(weight: Floats, rows: Floats, totals: Floats) -> Floats:
     return np.asarray(weight * np.maximum(1.0 + centred @ tilt, 0.0))
 
 
-def _thinned(weights: list[Any], n_items: int, most: int = POINTS) -> Bags:
+def thinned(
+    weights: Sequence[Floats], n_items: int, most: int = POINTS, *, each: int | None = None
+) -> Bags:
     """Bags of points in proportion to their weights, at even steps through the order they are in.
 
-    A group of no more items than that is represented exactly.
+    A group of no more items than that is represented exactly. With `each`, others get that many
+    points for every item.
     """
     indices, sizes, start = [], [], 0
+    top = most
     for weight in weights:
         total = float(weight.sum())
+        most = top if each is None else min(top, each * len(weight))
         if total <= most and (weight == np.round(weight)).all():
             chosen = np.repeat(np.arange(len(weight)), np.round(weight).astype(np.int64))
         else:
@@ -164,13 +175,3 @@ def _thinned(weights: list[Any], n_items: int, most: int = POINTS) -> Bags:
         start += len(weight)
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     return Bags(indptr, np.concatenate(indices), n_items)
-
-
-def _enough(groups: Ints) -> int:
-    """Number of groups so far; too many are refused."""
-    n = int(groups.max()) + 1 if len(groups) else 0
-    if n > MOST:
-        raise InputError(
-            f"more than {MOST:,} groups: group by something coarser, such as the month."
-        )
-    return n

@@ -9,11 +9,22 @@ from numba import njit
 
 
 @njit(cache=True)
-def add_two(first: Any, second: Any, groups: Any, posterior: bool, counts: Any, sums: Any) -> int:
+def add_two(
+    first: Any,
+    second: Any,
+    groups: Any,
+    weights: Any,
+    posterior: bool,
+    centre: float,
+    scale: float,
+    counts: Any,
+    sums: Any,
+) -> int:
     """Add items to the cells of their groups; gives the first row that is no score, or -1.
 
-    Cells are even in the log of the odds from -16 to 16, and hold the number of items and the
-    sum of their second score. Of decision values the cells are even in the difference.
+    Cells of posteriors are even in the log of the odds from -16 to 16. Those of decision values
+    are even in the difference of the two, as far as most of the known ones lie from their centre,
+    and wider beyond. Each holds the weight of its items and the sums of their scores.
     """
     cells = counts.shape[1]
     for i in range(len(first)):
@@ -22,20 +33,24 @@ def add_two(first: Any, second: Any, groups: Any, posterior: bool, counts: Any, 
             total = a + b
             if not (a >= 0.0 and b >= 0.0 and abs(total - 1.0) <= 1e-3):
                 return i
-            b = b / total
+            a, b = a / total, b / total
             if b <= 1.2e-7:
-                place = -16.0
+                place = -1.0
             elif b >= 1.0 - 1.2e-7:
-                place = 16.0
+                place = 1.0
             else:
-                place = log(b / (1.0 - b))
+                place = log(b / (1.0 - b)) / 16.0
         else:
-            b = b - a
-            if not abs(b) < 1e300:
+            if not abs(b - a) < 1e300:
                 return i
-            place = b
-        cell = int((place + 16.0) * (cells / 32.0))
+            place = (b - a - centre) / scale
+            if abs(place) > 1.5:
+                beyond = 1.5 + 0.5 * log(abs(place) / 1.5)
+                place = beyond if place > 0 else -beyond
+            place /= 2.5
+        cell = int((place + 1.0) * 0.5 * cells)
         cell = min(max(cell, 0), cells - 1)
-        counts[groups[i], cell] += 1
-        sums[groups[i], cell] += b
+        counts[groups[i], cell] += weights[i]
+        sums[groups[i], cell, 0] += weights[i] * a
+        sums[groups[i], cell, 1] += weights[i] * b
     return -1

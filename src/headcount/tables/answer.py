@@ -1,0 +1,96 @@
+"""Shares with bounds, and what to know about them, for the groups of a heap that was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from headcount._core.types import Floats, Ints
+from headcount.inference.diagnostics import FEW, Diagnosis, FitTest, diagnose_scores
+from headcount.inference.intervals import Interval
+from headcount.inference.small import SmallGroups
+from headcount.inference.spread import Request
+from headcount.tables.kept import Kept, Part
+from headcount.tables.model import Model
+
+
+def bound_groups(kept: Kept, order: Sequence[int], request: Request) -> tuple[Interval, Floats]:
+    """Estimates with bounds, and shares by plain counting, of groups in this order."""
+    numbers, intervals, counted = [], [], []
+    for part, sizes in _parts(kept):
+        numbers.append(part.groups)
+        intervals.append(_bound(kept.model, part, sizes, request))
+        counted.append(_counted(part))
+    place = _places(numbers, order)
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(i, name) for i in intervals])[place]
+        for name in ("prevalence", "low", "high", "variance")
+    }
+    return replace(intervals[0], **joined), np.concatenate(counted)[place]
+
+
+def diagnose_groups(kept: Kept, order: Sequence[int]) -> Diagnosis:
+    """What to know about the estimates of groups in this order."""
+    numbers, found = [], []
+    for part, sizes in _parts(kept):
+        numbers.append(part.groups)
+        seen = diagnose_scores(kept.model.scorer, [part.mixed], sizes)
+        found.append(replace(seen, drift=_drift(kept.model, part, sizes)))
+    place = _places(numbers, order)
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(d, name) for d in found])[place]
+        for name in ("n", "fit", "strange", "drift")
+    }
+    return replace(found[0], ids=np.arange(len(place)), **joined)
+
+
+def _parts(kept: Kept) -> Iterator[tuple[Part, Ints]]:
+    """Groups that are all small, or all not, with the number of rows that they are worth."""
+    sizes = np.maximum(1, np.round(kept.effective())).astype(np.int64)
+    for part in kept.parts():
+        few = sizes[part.groups] < FEW
+        for chosen in (np.flatnonzero(few), np.flatnonzero(~few)):
+            if len(chosen):
+                some = part if len(chosen) == len(few) else part.take(chosen)
+                yield some, sizes[some.groups]
+
+
+def _places(numbers: list[Ints], order: Sequence[int]) -> Ints:
+    """Where the groups of an order are in what came part by part."""
+    every = np.concatenate(numbers)
+    place = np.empty(len(every), dtype=np.int64)
+    place[every] = np.arange(len(every))
+    return np.asarray(place[np.asarray(order)])
+
+
+def _bound(model: Model, part: Part, sizes: Ints, request: Request) -> Interval:
+    quantifier = model.quantifier
+    if sizes.max() < FEW and quantifier.flat_ is None and quantifier.method_tags().corrects:
+        return _small(model).bound(*part.mixed, request)
+    found: Interval = quantifier.bound(part.folds, sizes, request)
+    return found if part.whole is None else found.around(quantifier.estimate([part.whole]))
+
+
+def _small(model: Model) -> SmallGroups:
+    """Made once for a model."""
+    found: SmallGroups | None = model.cache.get("small")
+    if found is None:
+        calibrator = getattr(model.quantifier, "main_calibrator_", None)
+        found = model.cache["small"] = SmallGroups(model.scorer, calibrator)
+    return found
+
+
+def _counted(part: Part) -> Floats:
+    views = part.folds if part.whole is None else [part.whole]
+    k = views[0][0].shape[1]
+    return np.asarray(np.mean([b.shares(s.argmax(axis=1), k) for s, b in views], axis=0))
+
+
+def _drift(model: Model, part: Part, sizes: Ints) -> Floats:
+    look = model.channels
+    if look is None:
+        return np.full(len(sizes), np.nan)
+    return FitTest(look.cells_, look.widths, look.codes_).p_values(part.looks, sizes)
