@@ -286,7 +286,8 @@ BAD_INPUT = [
     (["estimate", "M", "empty.csv"], "empty"),
     (["estimate", "M", "head.csv"], "nothing to count"),
     (["estimate", "M", "blank.csv"], "all 3 rows are empty"),
-    (["estimate", "M", "latin.csv"], "--encoding"),
+    (["estimate", "M", "heap.csv", "heap.csv"], "heap.csv is given twice"),
+    (["estimate", "M", "latin.csv", "--encoding", "ascii"], "is not ascii throughout"),
     (["estimate", "M", "heap.csv", "--by", "month:shop"], "could be read as a date"),
     (["estimate", "M", "heap.csv", "--by", "moon:date"], "is not understood"),
     (["estimate", "M", "heap.csv", "--only", "posi"], "Did you mean 'pos'"),
@@ -470,15 +471,15 @@ def test_groups_of_other_things():
     assert grouping.numbers(pa.array(["b", None, "a", "b"]), 4).tolist() == [0, 1, 2, 0]
     assert [grouping.names()[g] for g in grouping.order()] == ["a", "b", "(missing)"]
     dates = Grouping("d", "month")
-    assert dates.numbers(pa.array(["2024-01-05", "5/1/24", "2024-01", "2024"]), 4).tolist() == [
+    assert dates.numbers(pa.array(["2024-01-05", "some day", "2024-01", "2024"]), 4).tolist() == [
         0,
         1,
         0,
         0,
     ]
     assert dates.unreadable == 1
-    with pytest.raises(InputError, match="plain numbers"):
-        Grouping("d", "day").numbers(pa.array([20240105]), 1)
+    with pytest.raises(InputError, match="are no dates that are known"):
+        Grouping("d", "day").numbers(pa.array([15]), 1)
     plain = pa.array(["2024-01-01 00:30:00"]).cast(pa.timestamp("s"))
     zoned = pc.assume_timezone(plain, "UTC").cast(pa.timestamp("s", "America/New_York"))
     late = Grouping("d", "day")
@@ -634,7 +635,7 @@ def test_dates_of_left_out_rows_do_not_count(folder, tmp_path):
     rows = [",?,a,pos"] * 20 + ["fine day,2024-01-01,a,pos"] * 20
     found = shares(folder / "m.hc", heap_of(tmp_path / "h.csv", rows), "--by", "month:date")
     assert [r["group"] for r in found] == ["2024-01"] * 2
-    rows = [",?,a,pos"] * 4 + ["fine day,12/31/2026,a,pos"] * 36
+    rows = [",?,a,pos"] * 4 + ["fine day,31st of Undecember,a,pos"] * 36
     path = heap_of(tmp_path / "h.csv", rows)
     assert "could be read as a date" in run(
         "estimate", folder / "m.hc", path, "--by", "day:date", code=2
@@ -726,7 +727,6 @@ MORE_BAD_INPUT = [
     (["estimate", "M", "heap.csv", "--encoding", "klingon"], "there is no encoding 'klingon'"),
     (["estimate", "M", "twice.csv"], "has 'review' twice"),
     (["estimate", "M", "-", "-"], "once only"),
-    (["estimate", "M", "semi.csv"], "separated by semicolons"),
     (["estimate", "M", "cut.csv.gz"], "cut.csv.gz cannot be read"),
     (["estimate", "M", "lists.parquet", "--by", "g"], "holds lists"),
     (["estimate", "M", "heap.csv", "--truth", "shop"], "is it the column of true labels"),
@@ -738,7 +738,6 @@ MORE_BAD_INPUT = [
 def test_more_bad_input_is_explained(folder, args, match, monkeypatch):
     monkeypatch.chdir(folder)
     heap_of(folder / "twice.csv", ["fine,fine"], "review,review")
-    heap_of(folder / "semi.csv", ["fine;pos"], "review;mood")
     (folder / "cut.csv.gz").write_bytes(
         gzip.compress(b"review,mood\n" + b"fine day,pos\n" * 999)[:40]
     )

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._core import validation as check
-from headcount._core.calendar import period_codes, period_starts, wall_times
+from headcount._core.calendar import period_codes, period_starts
 from headcount._core.types import Floats, Ints
 from headcount.exceptions import InputError
 from headcount.kernels.threads import over_ranges
@@ -257,6 +257,8 @@ class Bags:
 
         Weeks start on Monday. Times with a time zone are cut by their own wall clock.
         """
+        from headcount._core.dates import wall_times  # which needs Arrow
+
         stamps = wall_times(times)
         if np.isnat(stamps).any():
             raise InputError("a time is missing (NaT): fill or drop those rows.")

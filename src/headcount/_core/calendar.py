@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._core import validation as check
 from headcount._core.types import Ints
-from headcount.exceptions import InputError, choose
+from headcount.exceptions import choose
 
 PERIODS = ("year", "quarter", "month", "week", "day", "hour")
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 HOUR = 3600  # seconds
 DAY = 24 * HOUR
+UNKNOWN = int(np.iinfo(np.int64).min)  # seconds of a moment that is not known
 MONDAY = 4  # days from the first of 1970, a Thursday, to the first Monday
 
 
@@ -42,6 +40,22 @@ def period_codes(seconds: Ints, period: str) -> Ints:
     return np.asarray((months // MONTHS[period])[days - low])
 
 
+def civil_seconds(year: Ints, month: Ints, day: Ints) -> Ints:
+    """Seconds since 1970 of the beginning of days; `UNKNOWN` for days that there are not.
+
+    Examples
+    --------
+    >>> civil_seconds(np.array([1970, 2026]), np.array([1, 2]), np.array([2, 30])).tolist()
+    [86400, -9223372036854775808]
+    """
+    possible = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    months = np.where(possible, 12 * (year - 1970) + month - 1, 0)
+    first = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    after = (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    days = first + day - 1
+    return np.asarray(np.where(possible & (days < after), days * DAY, UNKNOWN))
+
+
 def period_starts(codes: Any, period: str) -> NDArray[Any]:
     """First moment of periods, in a unit that suits them."""
     codes = np.asarray(codes, dtype=np.int64)
@@ -65,36 +79,3 @@ def period_name(code: int, period: str) -> str:
     if period == "quarter":
         return f"{1970 + code // 4}-Q{code % 4 + 1}"
     return str(period_starts(code, period))
-
-
-def wall_times(times: Any) -> NDArray[Any]:
-    """Times as numpy datetimes of their own wall clock, whatever their time zone."""
-    native = nw.from_native(times, allow_series=True, pass_through=True)
-    if isinstance(native, nw.Series) and native.dtype == nw.Datetime:
-        if getattr(native.dtype, "time_zone", None) is not None:
-            native = native.dt.replace_time_zone(None)
-        return np.asarray(native.to_numpy()).astype("datetime64[s]")
-    array = check.column(times, "times")
-    if array.dtype.kind in "iufb":
-        raise InputError(
-            "times are plain numbers, which could mean anything. Convert them to datetimes or "
-            "ISO texts such as 2026-11-30."
-        )
-    try:
-        if array.dtype.kind in "OU":
-            array = np.array([_naive(v) for v in array], dtype="datetime64[s]")
-        return array.astype("datetime64[s]")
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"times cannot be read as dates ({error}). Expected datetimes or ISO texts such as "
-            "2026-11-30."
-        ) from None
-
-
-def _naive(value: Any) -> Any:
-    """One time without its zone; missing ones stay missing."""
-    if value is None or value != value:
-        return None
-    if isinstance(value, str) and len(value) > 10:
-        value = datetime.fromisoformat(value)
-    return value.replace(tzinfo=None) if getattr(value, "tzinfo", None) is not None else value

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Files = Annotated[
     list[str],
-    typer.Argument(help="CSV, TSV, Parquet, JSON lines, .gz; - is standard input."),
+    typer.Argument(help="CSV, Excel, Parquet, JSON lines, .gz; - is standard input."),
 ]
 ModelFile = Annotated[Path, typer.Argument(help="Model that `headcount fit` wrote.")]
 By = Annotated[
@@ -41,6 +41,13 @@ Format = Annotated[
     str | None, typer.Option("--format", help="Kind of input where the name does not tell.")
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
+DateFormat = Annotated[
+    str | None,
+    typer.Option(help="day-first, month-first, s, ms, excel, or a format such as %d.%m.%y."),
+]
+TimeZone = Annotated[
+    str | None, typer.Option(help="Clock that dates are put on, such as Europe/Berlin.")
+]
 
 
 def fit(
@@ -122,12 +129,14 @@ def estimate(
     show: Annotated[str, typer.Option("--as", help="Printed as table, csv or json.")] = "table",
     kind: Format = None,
     encoding: Encoding = "utf8",
+    date_format: DateFormat = None,
+    time_zone: TimeZone = None,
 ) -> None:
     """Estimate the share of every class, with intervals, for every group of rows."""
     choose("--as", show, ["table", "csv", "json"])
     if output is not None:
         choose("ending of --output", output.suffix, [".csv", ".json", ".parquet"])
-    found = _counted(model, files, by, truth, level, kind, encoding)
+    found = _counted(model, files, by, truth, level, kind, encoding, date_format, time_zone)
     frame = _only(found.to_frame(), only)
     if output is not None:
         write_frame(frame, output)
@@ -154,11 +163,13 @@ def report(
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     kind: Format = None,
     encoding: Encoding = "utf8",
+    date_format: DateFormat = None,
+    time_zone: TimeZone = None,
 ) -> None:
     """Write a page: the trend with bands, the table, the warnings, and what it all means."""
     if output.suffix not in (".html", ".htm"):
         raise InputError(f"{str(output)!r}: the name of a page ends in .html.")
-    found = _counted(model, files, by, truth, level, kind, encoding)
+    found = _counted(model, files, by, truth, level, kind, encoding, date_format, time_zone)
     names = ", ".join("standard input" if f == "-" else Path(f).name for f in files)
     found.report(title or f"How many in {names}", only).save(output)
     _said(found)
@@ -177,12 +188,16 @@ def monitor(
     every: Annotated[bool, typer.Option("--all", help="Show unchanged groups too.")] = False,
     kind: Format = None,
     encoding: Encoding = "utf8",
+    date_format: DateFormat = None,
+    time_zone: TimeZone = None,
 ) -> None:
     """Tell which groups changed beyond chance since a reference; exit code 1 if any did."""
     from headcount.tables import first_group
     from headcount.tables.words import changes_text
 
-    found = _counted(model, files, by, None, level, kind, encoding, target="population")
+    found = _counted(
+        model, files, by, None, level, kind, encoding, date_format, time_zone, target="population"
+    )
     frame = _only(found.monitor(reference), only)
     shown = frame if every else frame.rows(frame["changed"])
     if shown.n_rows:
@@ -207,6 +222,8 @@ def _counted(
     level: float,
     kind: str | None,
     encoding: str,
+    date_format: str | None,
+    time_zone: str | None,
     target: str = "bag",
 ) -> Count:
     import warnings
@@ -226,6 +243,8 @@ def _counted(
             level=level,
             target=target,
             encoding=encoding,
+            date_format=date_format,
+            time_zone=time_zone,
             progress=progress,
         )
     for warning in caught:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount._core.calendar import PERIODS, period_codes, period_name
-from headcount._core.types import Bools, Ints
-from headcount.data.stream import is_text, names_of
+from headcount._core.dates import DateReader
+from headcount._core.types import Ints
+from headcount.data.stream import names_of
 from headcount.exceptions import InputError
 
 ALL = "all"
@@ -35,17 +35,22 @@ class Grouping:
     column: str | None = None
     period: str | None = None
     unreadable: int = 0
+    dates: DateReader = field(default_factory=DateReader)
     _numbers: dict[Any, int] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, text: str | None) -> Grouping:
-        """Read ``month:date``, ``outlet`` or nothing.
+    def parse(
+        cls, text: str | None, date_format: str | None = None, time_zone: str | None = None
+    ) -> Grouping:
+        """Read ``month:date``, ``outlet`` or nothing; dates as `DateReader` is told.
 
         Examples
         --------
         >>> Grouping.parse("month:date").period
         'month'
         """
+        if (date_format or time_zone) and ":" not in (text or ""):
+            raise InputError("a format or zone of dates goes with a period, such as month:date.")
         if text is None:
             return cls()
         head, colon, rest = text.partition(":")
@@ -57,12 +62,19 @@ class Grouping:
                 f"such as month:date ({', '.join(PERIODS)}).",
                 setting="by",
             )
-        return cls(rest, head)
+        return cls(rest, head, dates=DateReader(rest, date_format, time_zone))
 
     @property
     def kind(self) -> str:
         """As what to read the column."""
         return "name" if self.period is None else "date"
+
+    def look(self, parts: Iterable[Any]) -> None:
+        """Look at parts of the column until it is known how its dates are to be read."""
+        for part in parts:
+            self.dates.look(part)
+            if self.dates.settled:
+                break
 
     def numbers(self, column: Any, n: int) -> Ints:
         """Number of the group of each row of a column of a part."""
@@ -91,7 +103,7 @@ class Grouping:
         return np.asarray(own[encoded.indices.to_numpy(zero_copy_only=False)], dtype=np.int64)
 
     def _by_period(self, column: Any) -> Ints:
-        stamps, known = _seconds(column)
+        stamps, known = self.dates.read(column)
         self.unreadable += int((~known).sum())
         codes = period_codes(stamps[known], str(self.period))
         out = np.empty(len(stamps), dtype=np.int64)
@@ -117,59 +129,3 @@ class Grouping:
         if isinstance(key, str):
             return key
         return period_name(key, str(self.period))
-
-
-def _seconds(column: Any) -> tuple[Ints, Bools]:
-    """Seconds since 1970 of the wall clock, and which cells could be read."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.dictionary_decode()
-        kind = column.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        raise InputError(
-            "the dates are plain numbers, which could mean anything: turn them into dates such as "
-            "2026-11-30."
-        )
-    if is_text(kind):
-        column = _parsed(column)
-    elif pa.types.is_timestamp(kind) and kind.tz is not None:
-        column = pc.local_timestamp(column)
-    known = np.asarray(pc.is_valid(column).to_numpy(zero_copy_only=False), dtype=bool)
-    if pa.types.is_date32(column.type):
-        days = pc.fill_null(column.cast(pa.int32()), 0).to_numpy(zero_copy_only=False)
-        return days.astype(np.int64) * 86400, known
-    if not pa.types.is_timestamp(column.type) or column.type.unit != "s":
-        units = {"ms": 1000, "us": 10**6, "ns": 10**9}
-        if pa.types.is_timestamp(column.type):
-            raw = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-            return raw // units[column.type.unit], known
-        try:
-            column = column.cast(pa.timestamp("s"), safe=False)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise InputError(f"a column of type {kind} holds no dates.") from None
-    raw = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    return np.asarray(raw, dtype=np.int64), known
-
-
-def _parsed(column: Any) -> Any:
-    """Dates of ISO texts on their own clock, whatever its zone; what cannot be read is missing."""
-    column = column.cast(pa.string())
-    zoned = pc.any(pc.match_substring_regex(column, r"[0-9:](Z|[+-][0-9]{2}:?[0-9]{2})$"))
-    try:
-        if zoned.as_py():
-            raise pa.ArrowInvalid("Arrow would turn them into UTC")
-        return column.cast(pa.timestamp("s"))
-    except pa.ArrowInvalid:
-        encoded = pc.dictionary_encode(column)
-        values = [_date(v) for v in encoded.dictionary.to_pylist()]
-        return pa.array(values, pa.timestamp("s")).take(encoded.indices)
-
-
-def _date(text: str | None) -> datetime | None:
-    text = (text or "").strip()
-    for ending in ("", "-01", "-01-01"):  # 2026-11-30, 2026-11, 2026
-        try:
-            return datetime.fromisoformat(text + ending).replace(tzinfo=None)
-        except ValueError:
-            continue
-    return None

@@ -1,13 +1,13 @@
-"""Tables of any length, a part at a time: CSV, TSV, Parquet, JSON lines, gzip, standard input."""
+"""Tables of any length, a part at a time: files of many kinds, standard input, data frames."""
 
 from __future__ import annotations
 
-import csv as python_csv
 import glob
-import io
+import json as python_json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,20 @@ from pyarrow import csv, json
 from pyarrow import parquet as pq
 
 from headcount.data.frames import frame_batches, frame_names
+from headcount.data.opening import (
+    CountedStream,
+    Utf8Stream,
+    explain,
+    has_decimal_commas,
+    open_text,
+    split_head,
+)
+from headcount.data.sheets import SHEETS, Sheet
 from headcount.data.tables import KINDS, table_kind
 from headcount.exceptions import InputError, choose
 
 ROWS = 1 << 18  # rows of a part of a Parquet file
 BLOCK = 1 << 24  # bytes of a part of a text file
-HEAD = 1 << 16  # bytes that surely hold the names of the columns
 JSON = (".jsonl", ".ndjson")
 FRAME = "data frame"
 TYPES = {
@@ -33,6 +41,22 @@ TYPES = {
     "any": pa.string(),
 }
 Progress = Callable[[int], None]
+
+
+@dataclass
+class Reading:
+    """What was doubtful about files, by their names.
+
+    Attributes
+    ----------
+    bad_lines : lines that were not UTF-8
+    bad_rows : rows with too many or too few columns, which are left out
+    sheets : the sheet that was read, of a workbook with several
+    """
+
+    bad_lines: Counter[str] = field(default_factory=Counter)
+    bad_rows: Counter[str] = field(default_factory=Counter)
+    sheets: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,10 +87,10 @@ def sources(names: Sequence[str], kind: str | None = None) -> list[Source]:
     ----------
     names : file names
     kind : optional
-        csv, tsv, parquet or jsonl where the name does not tell; CSV for standard input.
+        csv, tsv, parquet, jsonl or xlsx where the name does not tell; CSV for standard input.
     """
     if kind is not None:
-        choose("format", kind, ["csv", "tsv", "parquet", "jsonl"])
+        choose("format", kind, ["csv", "tsv", "parquet", "jsonl", "xlsx"])
     found: list[Source] = []
     if list(names).count("-") > 1:
         raise InputError("standard input can be read once only.")
@@ -88,7 +112,18 @@ def sources(names: Sequence[str], kind: str | None = None) -> list[Source]:
                     setting="format",
                 )
             found.append(Source(path, told))
+    _check_once(found)
     return found
+
+
+def _check_once(found: Sequence[Source]) -> None:
+    """Refuse a file that is given twice: its rows would count twice."""
+    seen: set[Path] = set()
+    for source in found:
+        place = None if source.path is None else source.path.resolve()
+        if place is not None and place in seen:
+            raise InputError(f"{source.name} is given twice: its rows would count twice.")
+        seen |= {place} if place is not None else set()
 
 
 def sources_of(data: Any, kind: str | None = None) -> list[Source]:
@@ -112,6 +147,7 @@ def batches(
     *,
     encoding: str = "utf8",
     progress: Progress | None = None,
+    reading: Reading | None = None,
 ) -> Iterator[tuple[Source, pa.RecordBatch]]:
     """Parts of the tables with these columns, in their order.
 
@@ -123,21 +159,34 @@ def batches(
         ones are as they are where the file knows types, and else texts (`names_of` makes names
         the same in every kind of file: 1 and 1.0, True and true).
     encoding : str
-        Of text files.
+        Of text files. With 'utf8', UTF-16 is recognised, and lines that are not UTF-8 are read as
+        Windows-1252 and counted.
+    reading : Reading, optional
+        Is told what was doubtful about the files.
     progress : function of the bytes read, or for Parquet of the rows' share of them
     """
+    told = reading or Reading()
     for source in found:
-        reader = {".parquet": _parquet, FRAME: _frame}.get(source.kind, _text)
         try:
-            for batch in reader(source, columns, encoding, progress or (lambda _: None)):
+            for batch in _parts(source, columns, encoding, progress or (lambda _: None), told):
                 if batch.num_rows:
                     yield source, batch
-        except (pa.ArrowException, EOFError) as error:
-            raise _explained(source, str(error), encoding) from None
+        except (pa.ArrowException, EOFError, UnicodeDecodeError) as error:
+            raise explain(source.name, str(error), encoding) from None
         except OSError as error:  # a compressed file that is cut short
             raise InputError(f"{source.name} cannot be read: {error}") from None
-        except UnicodeDecodeError as error:
-            raise _explained(source, f"invalid UTF8 data: {error}", encoding) from None
+
+
+def _parts(
+    source: Source, columns: Mapping[str, str], encoding: str, progress: Progress, told: Reading
+) -> Iterator[pa.RecordBatch]:
+    if source.kind == FRAME:
+        return _frame(source, columns)
+    if source.kind == ".parquet":
+        return _parquet(source, columns, progress)
+    if source.kind in SHEETS:
+        return _sheet(source, columns, progress, told)
+    return _text(source, columns, encoding, progress, told)
 
 
 def columns_of(source: Source, encoding: str = "utf8") -> list[str]:
@@ -149,24 +198,25 @@ def columns_of(source: Source, encoding: str = "utf8") -> list[str]:
     try:
         if source.kind == ".parquet":
             return list(pq.ParquetFile(source.path).schema_arrow.names)
-        with pa.input_stream(str(source.path), compression="detect") as stream:
+        if source.kind in SHEETS:
+            return Sheet(source.path).names
+        with source.path.open("rb") as raw:
+            stream = open_text(raw, source.name, encoding, lambda _: None)
             if source.kind in JSON:
-                return list(json.open_json(stream).schema.names)
-            return _header(stream.read(HEAD), source, encoding)
-    except (pa.ArrowInvalid, EOFError) as error:
-        raise _explained(source, str(error), encoding) from None
+                return list(json.open_json(pa.PythonFile(stream, mode="r")).schema.names)
+            return split_head(stream, (), KINDS[source.kind], source.name)[1][0]
+    except (pa.ArrowInvalid, EOFError, UnicodeDecodeError) as error:
+        raise explain(source.name, str(error), encoding) from None
 
 
-def _frame(
-    source: Source, columns: Mapping[str, str], _encoding: str, _progress: Progress
-) -> Iterator[pa.RecordBatch]:
+def _frame(source: Source, columns: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     _check_names(source, columns, list(frame_names(source.frame)))
     for batch in frame_batches(source.frame, list(columns), ROWS):
         yield _cast(batch, columns, source)
 
 
 def _parquet(
-    source: Source, columns: Mapping[str, str], _encoding: str, progress: Progress
+    source: Source, columns: Mapping[str, str], progress: Progress
 ) -> Iterator[pa.RecordBatch]:
     if source.path is None:
         raise InputError("Parquet cannot be read from standard input: give the file's name.")
@@ -178,59 +228,100 @@ def _parquet(
             yield _cast(batch.select(list(columns)), columns, source)
 
 
-def _text(
-    source: Source, columns: Mapping[str, str], encoding: str, progress: Progress
+def _sheet(
+    source: Source, columns: Mapping[str, str], progress: Progress, told: Reading
 ) -> Iterator[pa.RecordBatch]:
+    if source.path is None:
+        raise InputError("Excel cannot be read from standard input: give the file's name.")
+    sheet = Sheet(source.path, columns)
+    _check_names(source, columns, sheet.names)
+    if sheet.others > 1:
+        told.sheets[source.name] = sheet.title
+    for batch in sheet.batches(columns, ROWS):
+        yield _cast(batch, columns, source)
+    progress(source.size)
+
+
+def _text(
+    source: Source, columns: Mapping[str, str], encoding: str, progress: Progress, told: Reading
+) -> Iterator[pa.RecordBatch]:
+    def say_bad(n: int) -> None:
+        told.bad_lines[source.name] += n
+
     raw: Any = sys.stdin.buffer if source.path is None else source.path.open("rb")
-    with raw, _decompressed(_Counted(raw, progress), source) as stream:
+    with raw:
+        stream = open_text(CountedStream(raw, progress), source.name, encoding, say_bad)
         if source.kind in JSON:
             yield from _json_lines(stream, source, columns)
-            return
-        head = stream.read(HEAD)
-        _check_names(source, columns, _header(head, source, encoding))
-        types = {name: TYPES[kind] for name, kind in columns.items()}
-        reader = csv.open_csv(
-            pa.PythonFile(_Joined(head, stream), mode="r"),
-            read_options=csv.ReadOptions(block_size=BLOCK, encoding=encoding),
-            parse_options=_parsing(source),
-            convert_options=csv.ConvertOptions(
-                column_types=types, include_columns=list(columns), strings_can_be_null=False
-            ),
+        else:
+            yield from _csv(stream, source, columns, told)
+
+
+def _csv(
+    stream: Utf8Stream, source: Source, columns: Mapping[str, str], told: Reading
+) -> Iterator[pa.RecordBatch]:
+    separator, rows = split_head(stream, columns, KINDS[source.kind], source.name)
+    _check_names(source, columns, rows[0])
+    numbers = [rows[0].index(name) for name, kind in columns.items() if kind in ("number", "any")]
+    commas = separator != "," and has_decimal_commas(rows, numbers)
+
+    def skip(_row: Any) -> str:
+        told.bad_rows[source.name] += 1
+        return "skip"
+
+    reader = csv.open_csv(
+        pa.PythonFile(stream, mode="r"),
+        read_options=csv.ReadOptions(block_size=BLOCK),
+        parse_options=csv.ParseOptions(
+            delimiter=separator, newlines_in_values=True, invalid_row_handler=skip
+        ),
+        convert_options=csv.ConvertOptions(
+            column_types={name: TYPES[kind] for name, kind in columns.items()},
+            include_columns=list(columns),
+            strings_can_be_null=False,
+            decimal_point="," if commas else ".",
+        ),
+    )
+    good = 0
+    for batch in reader:
+        good += batch.num_rows
+        yield _cast(batch.select(list(columns)), columns, source, commas=commas)
+    if told.bad_rows[source.name] > good:
+        raise InputError(
+            f"most rows of {source.name} have another number of columns than its first line, "
+            f"{len(rows[0])}: are texts with a {separator!r} in them quoted?"
         )
-        for batch in reader:
-            yield _cast(batch.select(list(columns)), columns, source)
-
-
-def _header(head: bytes, source: Source, encoding: str) -> list[str]:
-    """Names of the columns of a CSV file, from its beginning."""
-    try:
-        text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
-    except LookupError:
-        raise InputError(f"there is no encoding {encoding!r}: utf8, latin-1, cp1252?") from None
-    rows = python_csv.reader(io.StringIO(text), delimiter=KINDS[source.kind] or ",")
-    names = next(rows, [])
-    if not names:
-        raise InputError(f"{source.name} is empty: there is nothing to read.")
-    return names
 
 
 def _json_lines(
-    stream: Any, source: Source, columns: Mapping[str, str]
+    stream: Utf8Stream, source: Source, columns: Mapping[str, str]
 ) -> Iterator[pa.RecordBatch]:
     types = {"number": pa.float64(), "text": pa.string(), "date": pa.string()}
+    first = _first_object(stream.peek_head())
+    for name, kind in columns.items():
+        if kind == "date" and type(first.get(name)) in (int, float):
+            types["date"] = pa.float64()
     fields = [pa.field(name, types[kind]) for name, kind in columns.items() if kind in types]
     options = json.ParseOptions(explicit_schema=pa.schema(fields) if fields else None)
-    reader = json.open_json(stream, json.ReadOptions(block_size=BLOCK), options)
+    reader = json.open_json(
+        pa.PythonFile(stream, mode="r"), json.ReadOptions(block_size=BLOCK), options
+    )
     _check_names(source, columns, reader.schema.names)
     for batch in reader:
         yield _cast(batch.select(list(columns)), columns, source)
 
 
-def _parsing(source: Source) -> csv.ParseOptions:
-    return csv.ParseOptions(delimiter=KINDS[source.kind] or ",", newlines_in_values=True)
+def _first_object(head: str) -> dict[str, Any]:
+    try:
+        found = python_json.loads(head.strip().split("\n", 1)[0])
+    except ValueError:  # which the reader of the file will explain
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
-def _cast(batch: pa.RecordBatch, columns: Mapping[str, str], source: Source) -> pa.RecordBatch:
+def _cast(
+    batch: pa.RecordBatch, columns: Mapping[str, str], source: Source, *, commas: bool = False
+) -> pa.RecordBatch:
     """Columns as numbers or texts where that is asked for; cells that are neither are missing."""
     arrays = []
     for name, kind in columns.items():
@@ -248,6 +339,8 @@ def _cast(batch: pa.RecordBatch, columns: Mapping[str, str], source: Source) -> 
                 ) from None
         elif kind == "text" or (kind == "date" and is_text(array.type)):
             array = pc.cast(array, pa.string())
+        elif kind == "any" and commas and is_text(array.type):
+            array = pc.replace_substring_regex(array, r"^(-?[0-9]*),([0-9]+)$", r"\1.\2")
         arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
@@ -269,70 +362,7 @@ def is_text(kind: Any) -> bool:
 
 
 def _check_names(source: Source, columns: Mapping[str, str], there: Sequence[str]) -> None:
-    if len(there) == 1 and ";" in there[0]:
-        raise InputError(f"{source.name} is separated by semicolons: save it with commas or tabs.")
     for name in columns:
         choose(f"column of {source.name}", name, there)
         if list(there).count(name) > 1:
             raise InputError(f"{source.name} has {name!r} twice: rename one of the columns.")
-
-
-def _explained(source: Source, error: str, encoding: str) -> InputError:
-    """The reader's error in words that say what to do."""
-    lower = error.lower()
-    if "invalid utf" in lower or "codec can't" in lower:
-        return InputError(
-            f"{source.name} is not {encoding} throughout ({error}). If it is one other encoding, "
-            "say so (latin-1, cp1252, ...); if it is a mixture, convert it first.",
-            setting="encoding",
-        )
-    if "empty" in lower:
-        return InputError(f"{source.name} is empty: there is nothing to read.")
-    if "conversion error to double" in lower:
-        return InputError(
-            f"{source.name} holds something that is no number in a column of numbers: {error} "
-            "(numbers have a point, not a comma.)"
-        )
-    return InputError(f"{source.name} cannot be read: {error}")
-
-
-def _decompressed(stream: Any, source: Source) -> Any:
-    packed = source.path is not None and source.path.suffix == ".gz"
-    if source.path is None:
-        head = stream.read(2)
-        stream = _Joined(head, stream)
-        packed = head == b"\x1f\x8b"
-    plain = pa.PythonFile(stream, mode="r")
-    return pa.CompressedInputStream(plain, "gzip") if packed else plain
-
-
-class _Counted(io.RawIOBase):
-    """A stream that tells how much of it was read."""
-
-    def __init__(self, inner: Any, progress: Progress):
-        self.inner, self.progress = inner, progress
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        found: bytes = self.inner.read(size)
-        self.progress(len(found))
-        return found
-
-
-class _Joined(io.RawIOBase):
-    """Bytes that were read ahead, then the rest of the stream."""
-
-    def __init__(self, head: bytes, inner: Any):
-        self.head, self.inner = head, inner
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        if not self.head:
-            return bytes(self.inner.read(size))
-        cut = len(self.head) if size < 0 else min(size, len(self.head))
-        found, self.head = self.head[:cut], self.head[cut:]
-        return found + bytes(self.inner.read(-1 if size < 0 else size - cut))

@@ -1,4 +1,4 @@
-"""Read columns of CSV, Parquet and JSON-lines files, and data sets made of them."""
+"""Read columns of CSV, Excel, Parquet and JSON-lines files, and data sets made of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ from numpy.typing import NDArray
 from headcount._core.frame import Frame
 from headcount._core.types import Floats
 from headcount.data.dataset import Dataset, Part
+from headcount.data.opening import open_text, split_head
+from headcount.data.sheets import SHEETS, Sheet
 from headcount.exceptions import InputError, choose
 
-KINDS = {".csv": ",", ".tsv": "\t", ".parquet": None, ".jsonl": None, ".ndjson": None}
+KINDS = {
+    ".csv": ",",
+    ".tsv": "\t",
+    ".txt": None,
+    ".parquet": None,
+    ".jsonl": None,
+    ".ndjson": None,
+    **dict.fromkeys(SHEETS),
+}
 
 
 def read_table(path: str | Path, columns: Sequence[str] | None = None) -> Frame:
@@ -47,13 +57,19 @@ def _arrow(path: Path, suffix: str) -> Any:
     try:
         if suffix == ".parquet":
             return parquet.read_table(path)
-        if suffix in (".jsonl", ".ndjson"):
-            return json.read_json(path)
-        return csv.read_csv(
-            path,
-            parse_options=csv.ParseOptions(delimiter=KINDS[suffix], newlines_in_values=True),
-            convert_options=csv.ConvertOptions(strings_can_be_null=False),
-        )
+        if suffix in SHEETS:
+            sheet = Sheet(path)
+            return pa.Table.from_batches(sheet.batches(sheet.names, 1 << 16))
+        with path.open("rb") as raw:
+            stream = open_text(raw, path.name, "utf8", lambda _: None)
+            if suffix in (".jsonl", ".ndjson"):
+                return json.read_json(pa.PythonFile(stream, mode="r"))
+            separator, _ = split_head(stream, (), KINDS[suffix], path.name)
+            return csv.read_csv(
+                pa.PythonFile(stream, mode="r"),
+                parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+                convert_options=csv.ConvertOptions(strings_can_be_null=False),
+            )
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path.name!r} cannot be read: {error}") from None
 

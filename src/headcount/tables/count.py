@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headcount._core.types import Floats, Ints
 from headcount.data.groups import MISSING, UNREADABLE, Grouping
-from headcount.data.stream import Source, batches, columns_of
+from headcount.data.stream import Reading, Source, batches, columns_of
 from headcount.data.tables import as_names
 from headcount.exceptions import HeadcountWarning, InputError
 from headcount.inference.intervals import Interval
@@ -22,7 +22,7 @@ from headcount.tables.answer import bound_groups, diagnose_groups
 from headcount.tables.kept import Kept
 from headcount.tables.learn import label_names
 from headcount.tables.model import Model
-from headcount.tables.notes import Note
+from headcount.tables.notes import Note, reading_notes
 from headcount.tables.result import Count
 
 SCORED = 1 << 16  # rows that are scored at once
@@ -37,6 +37,8 @@ def count(
     level: float = 0.95,
     target: str = "bag",
     encoding: str = "utf8",
+    date_format: str | None = None,
+    time_zone: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Count:
     """Count the classes in a heap of rows, group by group, in one pass and bounded memory.
@@ -53,11 +55,14 @@ def count(
         Of the intervals.
     target : {'bag', 'population'}
         Shares among these very rows, or among all that might have been in their place.
+    date_format, time_zone : optional
+        How to read dates, as in `DateReader`.
     """
     scorer = model.quantifier
     scorer.check_intervals()
     request = Request(level=level, target=target)
-    grouping = Grouping.parse(by)
+    grouping = Grouping.parse(by, date_format, time_zone)
+    _look_at_dates(grouping, found, encoding)
     wanted = dict(model.inputs.wanted)
     for extra, kind in ((grouping.column, grouping.kind), (truth, "name")):
         if extra is not None:
@@ -66,7 +71,9 @@ def count(
     tally = _Tally(len(scorer.classes_))
     names = as_names(scorer.classes_)
     strange_labels: set[str] = set()
-    for source, batch in batches(found, wanted, encoding=encoding, progress=progress):
+    reading = Reading()
+    told: Any = {"encoding": encoding, "progress": progress, "reading": reading}
+    for source, batch in batches(found, wanted, **told):
         items, there = model.inputs.of(batch)
         tally.left_out += int((~there).sum())
         if not there.any():
@@ -86,8 +93,18 @@ def count(
             cells = label_names(batch.column(truth))[there]
             strange_labels |= tally.add_truth(cells, names, groups, len(kept.rows))
     _check_answerable(tally, grouping, truth, names)
-    notes = _notes(tally, grouping, strange_labels, truth, model, found, encoding)
+    notes = reading_notes(reading)
+    notes += _notes(tally, grouping, strange_labels, truth, model, found, encoding)
     return _estimated(kept, tally, grouping, request, truth is not None, notes)
+
+
+def _look_at_dates(grouping: Grouping, found: Sequence[Source], encoding: str) -> None:
+    """Read ahead until it is known whether days or months come first in the dates."""
+    if grouping.period is None or grouping.column is None:
+        return
+    again = [s for s in found if s.path is not None or s.frame is not None]
+    wanted = {grouping.column: grouping.kind}
+    grouping.look(part.column(0) for _, part in batches(again, wanted, encoding=encoding))
 
 
 def _check_answerable(
@@ -101,8 +118,8 @@ def _check_answerable(
         )
     if grouping.unreadable == tally.total:
         raise InputError(
-            f"no cell of {grouping.column!r} could be read as a date: ISO dates such as 2026-11-30 "
-            "are expected."
+            f"no cell of {grouping.column!r} could be read as a date, such as 2026-11-30.",
+            setting="date-format",
         )
     if truth is not None and not tally.labelled:
         raise InputError(
@@ -193,6 +210,8 @@ def _notes(
 ) -> list[Note]:
     column = grouping.column or ""
     notes = []
+    if grouping.dates.said():
+        notes.append(Note("dates", subject=column, names=(str(grouping.dates.said()),)))
     if tally.left_out:
         notes.append(Note("no item", tally.left_out, model.inputs.kind))
     if grouping.unreadable:

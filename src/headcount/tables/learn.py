@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
-from headcount.data.stream import Source, batches, names_of
+from headcount.data.stream import Reading, Source, batches, names_of
 from headcount.exceptions import InputError, choose
 from headcount.inference.spread import Request
 from headcount.methods.bayes import BayesQuantifier
@@ -27,7 +27,7 @@ from headcount.selection.auto import AutoQuantifier
 from headcount.selection.trials import FOLDS
 from headcount.tables.channels import Channels
 from headcount.tables.model import Inputs, Model
-from headcount.tables.notes import Note
+from headcount.tables.notes import Note, reading_notes
 from headcount.text.names import make_vectorizer
 
 Say = Callable[[Note], None]
@@ -171,7 +171,9 @@ def _labelled(
     if label in wanted:
         raise InputError(f"{label!r} is both the label and something to look at.")
     parts, labels, empty, unlabelled = [], [], 0, 0
-    for _, batch in batches(found, {**wanted, label: "name"}, encoding=encoding, progress=progress):
+    reading = Reading()
+    told: Any = {"encoding": encoding, "progress": progress, "reading": reading}
+    for _, batch in batches(found, {**wanted, label: "name"}, **told):
         items, there = inputs.of(batch)
         cells = label_names(batch.column(label))[there]
         empty += int((~there).sum())
@@ -179,6 +181,8 @@ def _labelled(
         unlabelled += int((~full).sum())
         parts.append(items[full])
         labels.append(cells[full])
+    for note in reading_notes(reading):
+        say(note)
     if empty:
         say(Note("no item", empty, inputs.kind))
     if unlabelled:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headcount.data.stream import Reading
+
 
 @dataclass(frozen=True)
 class Note:
@@ -26,9 +28,19 @@ class Note:
         words = {
             "count": f"{self.count:,}",
             "subject": self.subject,
+            "bare": ", ".join(self.names),
             "names": ", ".join(map(repr, self.names[:5])),
         }
         return KINDS[self.kind].format(**words)
+
+
+def reading_notes(reading: Reading) -> list[Note]:
+    """What was doubtful about files."""
+    return [
+        *(Note("bad lines", n, name) for name, n in reading.bad_lines.items()),
+        *(Note("bad rows", n, name) for name, n in reading.bad_rows.items()),
+        *(Note("sheet", subject=name, names=(title,)) for name, title in reading.sheets.items()),
+    ]
 
 
 # What the library itself says; commands add what to do about it in their own words.
@@ -49,5 +61,9 @@ KINDS = {
     "scores in order": (
         "the names do not tell which score is of which class; taken in order: {names}."
     ),
+    "bad lines": "{count} lines of {subject} are not UTF-8 and were read as Windows-1252.",
+    "bad rows": ("{count} rows of {subject} have too many or too few columns and were left out."),
+    "sheet": "of the sheets of {subject}, {names} was read.",
+    "dates": "the dates in '{subject}' are read {bare}.",
     "warning": "{subject}",
 }
