@@ -72,9 +72,9 @@ def test_tables_of_every_kind(tmp_path):
     (tmp_path / "e.parquet").write_bytes(b"junk")
     with pytest.raises(InputError, match="cannot be read"):
         read_table(tmp_path / "e.parquet")
-    (tmp_path / "f.xlsx").write_text("")
+    (tmp_path / "f.docx").write_text("")
     with pytest.raises(InputError, match="is none of"):
-        read_table(tmp_path / "f.xlsx")
+        read_table(tmp_path / "f.docx")
 
 
 def test_a_split_column_and_filters(tmp_path):

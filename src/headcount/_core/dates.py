@@ -89,7 +89,7 @@ class DateReader:
     def look(self, column: Any) -> None:
         """Look at a part, to learn whether days or months come first."""
         column = _plain(column)
-        if _is_text(column.type) and "%" not in (self.format or ""):
+        if is_text(column.type) and "%" not in (self.format or ""):
             self.texts.look(column.cast(pa.string()))
 
     def read(self, column: Any) -> tuple[Ints, Bools]:
@@ -98,7 +98,7 @@ class DateReader:
         kind = column.type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
             return self._numbers(column)
-        if _is_text(kind):
+        if is_text(kind):
             return self._texts(column.cast(pa.string()))
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             column = pc.local_timestamp(column.cast(pa.timestamp(kind.unit, self.zone or kind.tz)))
@@ -260,7 +260,8 @@ def _plain(column: Any) -> Any:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether a type of Arrow's is one of texts."""
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from headcount._core.calendar import PERIODS, period_codes, period_name
 from headcount._core.dates import DateReader
 from headcount._core.types import Ints
-from headcount.data.stream import names_of
+from headcount.data.cells import names_of
 from headcount.exceptions import InputError
 
 ALL = "all"

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv, json
 from pyarrow import parquet as pq
 
+from headcount.data.cells import cast_cells
 from headcount.data.frames import frame_batches, frame_names
 from headcount.data.opening import (
     CountedStream,
@@ -212,7 +212,7 @@ def columns_of(source: Source, encoding: str = "utf8") -> list[str]:
 def _frame(source: Source, columns: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     _check_names(source, columns, list(frame_names(source.frame)))
     for batch in frame_batches(source.frame, list(columns), ROWS):
-        yield _cast(batch, columns, source)
+        yield cast_cells(batch, columns, source.name)
 
 
 def _parquet(
@@ -225,7 +225,7 @@ def _parquet(
         total = max(1, file.metadata.num_rows)
         for batch in file.iter_batches(batch_size=ROWS, columns=list(columns)):
             progress(int(source.size * batch.num_rows / total))
-            yield _cast(batch.select(list(columns)), columns, source)
+            yield cast_cells(batch.select(list(columns)), columns, source.name)
 
 
 def _sheet(
@@ -238,7 +238,7 @@ def _sheet(
     if sheet.others > 1:
         told.sheets[source.name] = sheet.title
     for batch in sheet.batches(columns, ROWS):
-        yield _cast(batch, columns, source)
+        yield cast_cells(batch, columns, source.name)
     progress(source.size)
 
 
@@ -285,7 +285,7 @@ def _csv(
     good = 0
     for batch in reader:
         good += batch.num_rows
-        yield _cast(batch.select(list(columns)), columns, source, commas=commas)
+        yield cast_cells(batch.select(list(columns)), columns, source.name, commas=commas)
     if told.bad_rows[source.name] > good:
         raise InputError(
             f"most rows of {source.name} have another number of columns than its first line, "
@@ -308,7 +308,7 @@ def _json_lines(
     )
     _check_names(source, columns, reader.schema.names)
     for batch in reader:
-        yield _cast(batch.select(list(columns)), columns, source)
+        yield cast_cells(batch.select(list(columns)), columns, source.name)
 
 
 def _first_object(head: str) -> dict[str, Any]:
@@ -317,48 +317,6 @@ def _first_object(head: str) -> dict[str, Any]:
     except ValueError:  # which the reader of the file will explain
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _cast(
-    batch: pa.RecordBatch, columns: Mapping[str, str], source: Source, *, commas: bool = False
-) -> pa.RecordBatch:
-    """Columns as numbers or texts where that is asked for; cells that are neither are missing."""
-    arrays = []
-    for name, kind in columns.items():
-        array = batch.column(name)
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
-        if pa.types.is_nested(array.type):
-            raise InputError(f"column {name!r} of {source.name} holds lists, not single values.")
-        if kind == "number" and not pa.types.is_floating(array.type):
-            try:
-                array = pc.cast(array, pa.float64())
-            except pa.ArrowInvalid as error:
-                raise InputError(
-                    f"column {name!r} of {source.name} must hold numbers: {error}"
-                ) from None
-        elif kind == "text" or (kind == "date" and is_text(array.type)):
-            array = pc.cast(array, pa.string())
-        elif kind == "any" and commas and is_text(array.type):
-            array = pc.replace_substring_regex(array, r"^(-?[0-9]*),([0-9]+)$", r"\1.\2")
-        arrays.append(array)
-    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
-
-
-def names_of(array: Any) -> Any:
-    """Values as texts that do not depend on how a file stores them: 1, not 1.0; true, not True."""
-    text = pc.cast(array, pa.string())
-    text = pc.replace_substring_regex(text, r"^(-?[0-9]+)[.]0+$", r"\1")
-    lower = pc.utf8_lower(text)
-    truth = pc.is_in(lower, pa.array(["true", "false"]))
-    return pc.if_else(truth, lower, text)
-
-
-def is_text(kind: Any) -> bool:
-    """Whether a type of Arrow's is one of texts."""
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
 
 
 def _check_names(source: Source, columns: Mapping[str, str], there: Sequence[str]) -> None:

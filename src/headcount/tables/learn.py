@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
-from headcount.data.stream import Reading, Source, batches, names_of
+from headcount.data.cells import names_of
+from headcount.data.stream import Reading, Source, batches
 from headcount.exceptions import InputError, choose
 from headcount.inference.spread import Request
 from headcount.methods.bayes import BayesQuantifier
