@@ -245,7 +245,7 @@ def test_every_fault_is_listed_at_once_with_its_line(tmp_path):
         ('kind = "logistic"', 'kind = "sklearn.decomposition.PCA"', "parameter of PCA 'C'"),
         ('quantifier = "PACC"', 'quantifier = "PACC"\nparameters = { cv = "x" }', "cv must be"),
         ('quantifier = "PACC"', 'quantifier = "PACC"\nparameters.classifier = "lr"', "not here"),
-        ('sklearn = "iris"', "", "exactly one of path, tweets, sparse and sklearn"),
+        ('sklearn = "iris"', "", "exactly one of path, tweets, sparse, sklearn, amazon"),
         ("name = ", "name == ", "is no TOML"),
         ('quantifier = "CC"', 'quantifier = "CC"\nonly = ["kld"]', "only='kld' is not among"),
     ],

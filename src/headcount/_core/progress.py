@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -35,3 +37,18 @@ def track(items: Iterable[Item], what: str, total: int, show: bool) -> Iterator[
         for item in items:
             yield item
             progress.advance(task)
+
+
+@contextlib.contextmanager
+def follow(total: int, what: str) -> Iterator[Callable[[int], None]]:
+    """Give a function to call with the bytes that were read; a terminal sees them as a bar."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda n: progress.advance(task, n)

@@ -160,13 +160,8 @@ class Dataset:
         """Hash of all items and labels."""
         digest = hashlib.sha256()
         for part in (self.train, self.validation, self.test):
-            for array in [] if part is None else [*_arrays(part.X), part.y]:
-                if array.dtype.kind in "OUS":
-                    text = "\0".join(map(str, array.ravel().tolist()))
-                    digest.update(text.encode())
-                else:
-                    digest.update(np.ascontiguousarray(array).tobytes())
-                digest.update(f"{array.shape}".encode())
+            for values in [] if part is None else [part.X, part.y]:
+                hash_items(digest, values)
         return digest.hexdigest()
 
     def __repr__(self) -> str:
@@ -203,6 +198,17 @@ def _stack(a: Any, b: Any) -> Any:
     if isinstance(a, list):
         return a + list(b)
     return np.concatenate([np.asarray(a), np.asarray(b)])
+
+
+def hash_items(digest: Any, X: Any) -> None:
+    """Add items, or their labels, to a hash."""
+    for array in _arrays(X):
+        if array.dtype.kind in "OUS":
+            text = "\0".join(map(str, array.ravel().tolist()))
+            digest.update(text.encode("utf-8", "surrogatepass"))
+        else:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(f"{array.shape}".encode())
 
 
 def _arrays(X: Any) -> list[NDArray[Any]]:

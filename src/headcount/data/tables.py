@@ -149,11 +149,7 @@ def as_names(values: NDArray[Any]) -> NDArray[Any]:
 
 def vectorised(data: Dataset, vectorizer: Any = "tfidf", min_df: int = 5) -> Dataset:
     """Turn texts into vectors, once for all methods; terms come from the training part alone."""
-    from headcount.text.names import make_vectorizer
-
-    vectorizer = make_vectorizer(vectorizer)
-    if "min_df" in vectorizer.get_params():
-        vectorizer.set_params(min_df=min_df, min_count=1)
+    vectorizer = text_vectorizer(vectorizer, min_df)
     train = vectorizer.fit_transform(data.train.X)
     held = data.validation
     return Dataset(
@@ -162,6 +158,16 @@ def vectorised(data: Dataset, vectorizer: Any = "tfidf", min_df: int = 5) -> Dat
         Part(vectorizer.transform(data.test.X), data.test.y),
         None if held is None else Part(vectorizer.transform(held.X), held.y),
     )
+
+
+def text_vectorizer(spec: Any, min_df: int) -> Any:
+    """Fresh vectoriser; terms, if it has any, occur in at least `min_df` training texts."""
+    from headcount.text.names import make_vectorizer
+
+    vectorizer = make_vectorizer(spec)
+    if "min_df" in vectorizer.get_params():
+        vectorizer.set_params(min_df=min_df, min_count=1)
+    return vectorizer
 
 
 def _numbers(frame: Frame, columns: list[str]) -> Floats:

@@ -7,9 +7,12 @@ from typing import Any
 
 from headcount._core.types import Floats
 from headcount.bags import Bags
+from headcount.inference.diagnostics import Diagnosis, diagnose_scores
+from headcount.inference.intervals import Interval
+from headcount.inference.spread import Request
 from headcount.methods.base import Quantifier, check_pool, count_items
 from headcount.methods.scored import ScoreQuantifier
-from headcount.scores.scorer import Scorer
+from headcount.scores.scorer import Scorer, View
 
 
 def pass_groups(quantifiers: Sequence[Quantifier]) -> list[list[int]]:
@@ -56,9 +59,24 @@ class SharedPasses:
         """Estimate with a fitted one; a shared classifier scores the pool once."""
         if not isinstance(q, ScoreQuantifier):
             return q.predict_bags(pool, bags)
+        return q.estimate(self._seen(q, pool, bags, whole=q.uses_whole()))
+
+    def interval_bags(self, q: Quantifier, pool: Any, bags: Bags) -> tuple[Interval, Diagnosis]:
+        """Intervals and diagnoses of a fitted one; a shared classifier scores the pool once."""
+        if not isinstance(q, ScoreQuantifier):
+            return q.predict_interval(pool, bags), q.diagnose(pool, bags)
+        q.check_intervals()
+        views = self._seen(q, pool, bags, whole=False)
+        interval = q.bound(views, bags.sizes, Request())
+        if q.uses_whole():
+            interval = interval.around(self.predict_bags(q, pool, bags))
+        return interval, diagnose_scores(q.scorer_, views)
+
+    def _seen(self, q: ScoreQuantifier, pool: Any, bags: Bags, *, whole: bool) -> list[View]:
+        """Raw scores of the pool by each classifier, with the bags."""
         check_pool(count_items(pool), bags)
-        scorer, whole = q.scorer_, q.uses_whole()
+        scorer = q.scorer_
         key = id(scorer.whole if whole and scorer.whole is not None else scorer.folds), whole
         if key not in self._views:
             self._views[key] = scorer.views(pool, whole=whole)
-        return q.estimate([(scores, bags) for scores in self._views[key]])
+        return [(scores, bags) for scores in self._views[key]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,13 @@ from sklearn.model_selection import ParameterGrid
 
 from headcount import protocols
 from headcount.data.dataset import Dataset
+from headcount.data.temporal import Periods
 from headcount.exceptions import HeadcountError, InputError, choose
 from headcount.measures import measure
 from headcount.methods.base import Quantifier
 from headcount.methods.registry import named_methods
 from headcount.selection.auto import AutoQuantifier
-from headcount.selection.search import GridSearch
+from headcount.selection.search import GridSearch, configured
 from headcount.study.study import Method
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ PROTOCOLS: dict[str, Any] = {
     "dirichlet": protocols.DirichletPrevalence,
     "grid": protocols.PrevalenceGrid,
     "natural": protocols.NaturalPrevalence,
+    "periods": Periods,  # of data that are cut by time
 }
 CLASSIFIERS = {
     "logistic": "sklearn.linear_model.LogisticRegression",
@@ -37,7 +39,11 @@ CLASSIFIERS = {
     "gaussian-nb": "sklearn.naive_bayes.GaussianNB",
     "forest": "sklearn.ensemble.RandomForestClassifier",
     "boosting": "sklearn.ensemble.HistGradientBoostingClassifier",
+    "fine-tuned": "headcount.text.finetune.FineTuned",
+    "given": "headcount.scores.given.GivenScores",
 }
+# How a classifier is told to train as if classes were equally frequent, by its own parameter.
+BALANCED = {"class_weight": "balanced", "balanced": True}
 SKLEARN_DATA = ["breast_cancer", "digits", "iris", "wine"]
 
 
@@ -105,12 +111,30 @@ def classifier(spec: ClassifierSpec) -> Any:
     return made
 
 
-def method(spec: MethodSpec, classifiers: Mapping[str, ClassifierSpec]) -> Method:
-    """Named method with the grid of its own and that of its classifier."""
+def methods(spec: MethodSpec, classifiers: Mapping[str, ClassifierSpec]) -> list[Method]:
+    """Named method with its grid and its classifier's; and its twin with balanced training."""
+    name = spec.name or spec.quantifier
     quantifier, grid = _quantifier(
         spec.quantifier, spec.classifier, spec.parameters, spec.grid, classifiers
     )
-    return Method(spec.name or spec.quantifier, quantifier, grid, spec.only)
+    options: dict[str, Any] = {"intervals": spec.intervals, "groups": spec.groups}
+    found = [Method(name, quantifier, grid, spec.only, **options)]
+    if spec.balanced:
+        twin = replace(found[0], name=f"{name}, balanced", quantifier=_balanced(quantifier))
+        found.append(replace(twin, balances=name, intervals=False))
+    return found
+
+
+def _balanced(quantifier: Quantifier) -> Quantifier:
+    """Same quantifier, on a classifier that is trained as if classes were equally frequent."""
+    known = quantifier.get_params(deep=True)
+    for name, value in BALANCED.items():
+        if f"classifier__{name}" in known:
+            return configured(quantifier, {f"classifier__{name}": value})
+    what = "a classifier of [classifiers] that has" if known.get("classifier") is None else "one of"
+    raise Fault(
+        [(("balanced",), f"balanced training needs {what} the parameters {', '.join(BALANCED)}.")]
+    )
 
 
 def sklearn_dataset(name: str, which: str, test: float, validation: float) -> Dataset:

@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
+from pydantic import Field, StrictInt, ValidationError
 
 from headcount.data.dataset import Dataset
-from headcount.data.tables import table_dataset
-from headcount.data.tweets import read_tweets, sparse_dataset
 from headcount.exceptions import HeadcountError, InputError, choose
 from headcount.study import build
 from headcount.study.lines import Lines
+from headcount.study.sources import DatasetSpec, Spec, anchor, read_source
 from headcount.study.study import Method, Study
 
-EXAMPLES = ["tweets", "small"]
+PUBLISHED = ["tweets", "temporal"]
+EXAMPLES = ["tweets", "temporal", "small"]
 
 
-class _Spec(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class DatasetSpec(_Spec):
-    """Where the labelled items are: a table, sparse files, a tweet set, or scikit-learn's data."""
-
-    name: str
-    path: str | None = None  # a table: CSV, TSV, Parquet or JSON lines
-    label: str | None = None
-    text: str | None = None
-    features: list[str] | None = None
-    where: dict[str, Any] = Field(default_factory=dict)
-    split: str | None = None
-    parts: dict[Literal["train", "validation", "test"], Any] = Field(default_factory=dict)
-    tweets: str | None = None  # folder of the unpacked archive of Gao and Sebastiani
-    sparse: dict[Literal["train", "validation", "test"], str] | None = None
-    sklearn: str | None = None  # breast_cancer, digits, iris, wine
-    test: float = Field(default=0.5, gt=0, lt=1)
-    validation: float = Field(default=0.2, gt=0, lt=1)
-    min_df: int = Field(default=5, ge=1)
-    vectorizer: str = "tfidf"
-
-
-class ClassifierSpec(_Spec):
+class ClassifierSpec(Spec):
     """A classifier by name or import path, its settings, and what to search."""
 
     kind: str
@@ -55,7 +31,7 @@ class ClassifierSpec(_Spec):
     grid: dict[str, list[Any]] = Field(default_factory=dict)
 
 
-class MethodSpec(_Spec):
+class MethodSpec(Spec):
     """A quantifier by name, on one of the classifiers."""
 
     quantifier: str
@@ -64,9 +40,13 @@ class MethodSpec(_Spec):
     parameters: dict[str, Any] = Field(default_factory=dict)
     grid: dict[str, list[Any]] = Field(default_factory=dict)
     only: list[str] = Field(default_factory=list)
+    balanced: bool = False  # beside it, the same on a classifier that is trained on equal shares
+    intervals: bool = False
+    groups: bool = False  # fit(X, y, groups=...) with the periods of a temporal data set
+    needs: str | None = None  # a package: where it is not installed, the method is left out
 
 
-class StudySpec(_Spec):
+class StudySpec(Spec):
     """A whole study."""
 
     name: str
@@ -119,6 +99,7 @@ def load(path: str | Path) -> Study:
             spec.measures,
             spec.seeds,
             spec.published,
+            parts.notes,
         )
     except InputError as error:
         # Faults of the study as a whole name their table; its line is the best there is.
@@ -130,7 +111,7 @@ def load(path: str | Path) -> Study:
 
 
 def example(name: str) -> str:
-    """Text of a study that comes with the package: 'tweets' or 'small'."""
+    """Text of a study that comes with the package: 'tweets', 'temporal' or 'small'."""
     choose("study", name, EXAMPLES)
     home = resources.files("headcount.study") / "configs" / f"{name}.toml"
     return home.read_text(encoding="utf-8")
@@ -165,6 +146,7 @@ class _Parts:
         self.methods: list[Method] = []
         self.protocol: Any = None
         self.selection: Any = None
+        self.notes: list[str] = []
 
     def build(self, spec: StudySpec) -> None:
         self._try(("measures",), lambda: build.check_measures(spec.measures))
@@ -174,16 +156,19 @@ class _Parts:
             self.selection = self._try(("selection",), lambda: build.protocol(given))
         if spec.published is not None:
             name = spec.published
-            self._try(("published",), lambda: choose("published results", name, ["tweets"]))
+            self._try(("published",), lambda: choose("published results", name, PUBLISHED))
         classifiers = spec.classifiers
         for name, each in classifiers.items():
             self._try(("classifiers", name), partial(build.classifier, each))
         for i, method in enumerate(spec.methods):
-            made = self._try(("methods", i), partial(build.method, method, classifiers))
-            if made is not None:
-                self.methods.append(made)
+            if method.needs is not None and find_spec(method.needs) is None:
+                name = method.name or method.quantifier
+                self.notes.append(f"{name} is left out: it needs {method.needs}.")
+                continue
+            made = self._try(("methods", i), partial(build.methods, method, classifiers))
+            self.methods += made or []
         for i, data in enumerate(spec.datasets):
-            read = self._try(("datasets", i), partial(_dataset, data, self.home))
+            read = self._try(("datasets", i), partial(read_source, data, self.home))
             if read is not None:
                 self.datasets.append(read)
 
@@ -198,11 +183,11 @@ class _Parts:
         for i, each in enumerate(_listed(values.get("methods"))):
             spec = _valid(MethodSpec, each)
             if spec is not None:
-                self._try(("methods", i), partial(build.method, spec, classifiers))
+                self._try(("methods", i), partial(build.methods, spec, classifiers))
         for i, each in enumerate(_listed(values.get("datasets"))):
             spec = _valid(DatasetSpec, each)
             if spec is not None:
-                self._try(("datasets", i), partial(_dataset, spec, self.home))
+                self._try(("datasets", i), partial(read_source, spec, self.home))
         for key in ("protocol", "selection"):
             if isinstance(values.get(key), dict):
                 self._try((key,), partial(build.protocol, values[key]))
@@ -216,45 +201,6 @@ class _Parts:
         except HeadcountError as error:
             self.faults.add(loc, str(error))
         return None
-
-
-def _dataset(spec: DatasetSpec, home: Path) -> Dataset:
-    sources = [k for k in ("path", "tweets", "sparse", "sklearn") if getattr(spec, k) is not None]
-    if len(sources) != 1:
-        raise InputError("give exactly one of path, tweets, sparse and sklearn.")
-    if spec.path is not None:
-        if spec.label is None:
-            raise InputError("label is missing: the name of the column with the classes.")
-        return table_dataset(
-            spec.name,
-            _path(home, spec.path),
-            label=spec.label,
-            text=spec.text,
-            features=spec.features,
-            where=spec.where,
-            split=spec.split,
-            parts={str(part): value for part, value in spec.parts.items()},
-            test=spec.test,
-            validation=spec.validation,
-            min_df=spec.min_df,
-            vectorizer=spec.vectorizer,
-        )
-    if spec.tweets is not None:
-        return read_tweets(_path(home, spec.tweets), spec.name, min_df=spec.min_df)
-    if spec.sparse is not None:
-        files = {part: _path(home, path) for part, path in spec.sparse.items()}
-        if not {"train", "test"} <= set(files):
-            raise InputError("sparse needs at least train and test files.")
-        return sparse_dataset(
-            spec.name, files["train"], files["test"], files.get("validation"), min_df=spec.min_df
-        )
-    assert spec.sklearn is not None
-    return build.sklearn_dataset(spec.name, spec.sklearn, spec.test, spec.validation)
-
-
-def _path(home: Path, text: str) -> Path:
-    """Path relative to the file it stands in; $NAME is taken from the environment."""
-    return home / Path(os.path.expandvars(text)).expanduser()
 
 
 def _read(path: Path, seen: tuple[Path, ...] = ()) -> tuple[dict[str, Any], Lines]:
@@ -271,25 +217,15 @@ def _read(path: Path, seen: tuple[Path, ...] = ()) -> tuple[dict[str, Any], Line
     near = path.parent / str(base)
     if near.is_file():
         below, _ = _read(near, (*seen, path.resolve()))
-        _anchor(below, near.parent.resolve())
+        anchor(below, near.parent.resolve())
     else:
         choose("study to extend", base, EXAMPLES)
         below = tomllib.loads(example(base))
     return {**below, **values}, Lines(text)
 
 
-def _anchor(values: dict[str, Any], home: Path) -> None:
-    """Make the paths of a base's data sets independent of the file that extends it."""
-    for data in _listed(values.get("datasets")):
-        for key in ("path", "tweets"):
-            if isinstance(data, dict) and isinstance(data.get(key), str):
-                data[key] = str(_path(home, data[key]))
-        if isinstance(data, dict) and isinstance(data.get("sparse"), dict):
-            data["sparse"] = {k: str(_path(home, str(v))) for k, v in data["sparse"].items()}
-
-
 def _known(loc: tuple[Any, ...]) -> list[str]:
-    models: dict[str, type[_Spec]] = {
+    models: dict[str, type[Spec]] = {
         "datasets": DatasetSpec,
         "methods": MethodSpec,
         "classifiers": ClassifierSpec,

@@ -14,6 +14,9 @@ from headcount._core.frame import Frame
 from headcount.exceptions import InputError
 from headcount.study.store import checksum
 
+BY_CLASS = ("true:", "estimate:", "low:", "high:")  # columns of every class, in this order
+EXTRA = ("selection.parquet", "shift.parquet")  # tables that some studies have
+
 
 @dataclass(frozen=True, eq=False)
 class Results:
@@ -29,11 +32,14 @@ class Results:
         Error and rank of every setting that was tried.
     provenance : dict
         Versions, seeds, settings, hashes of data and configuration.
+    shift : Frame or None
+        MMD and KLD of every period of the data sets that are cut by time.
     """
 
     frame: Frame
     selection: Frame | None
     provenance: dict[str, Any]
+    shift: Frame | None = None
 
     @classmethod
     def read(cls, folder: str | Path) -> Results:
@@ -41,17 +47,15 @@ class Results:
         folder = Path(folder)
         if not (folder / "results.parquet").is_file():
             raise InputError(f"{str(folder)!r} holds no results: run the study to its end first.")
-        chosen = folder / "selection.parquet"
         try:
             about = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
             for name, expected in about.get("checksums", {}).items():
                 if checksum(folder / name) != expected:
                     raise ValueError(f"{name} is not as it was written")
-            return cls(
-                read_parquet(folder / "results.parquet"),
-                read_parquet(chosen) if chosen.is_file() else None,
-                about,
+            chosen, shift = (
+                read_parquet(folder / name) if (folder / name).is_file() else None for name in EXTRA
             )
+            return cls(read_parquet(folder / "results.parquet"), chosen, about, shift)
         except (OSError, ValueError) as error:  # pyarrow's errors are values too
             raise InputError(
                 f"the results in {str(folder)!r} are damaged ({error}): run the study again."
@@ -101,4 +105,6 @@ class Results:
 
 
 def _empty(column: str, values: Any) -> bool:
-    return column.startswith(("true:", "estimate:")) and bool(np.isnan(values).all())
+    return column.startswith(("true:", "estimate:", "low:", "high:")) and bool(
+        np.isnan(values).all()
+    )

@@ -21,10 +21,11 @@ from headcount._core.files import read_json, write_json, write_parquet
 from headcount._core.frame import Frame
 from headcount._core.progress import track
 from headcount.exceptions import HeadcountError, InputError
-from headcount.study.results import Results
+from headcount.study.results import BY_CLASS, EXTRA, Results
+from headcount.study.stages import shift_table, work
 from headcount.study.store import Units, checksum, worker, working_on
 from headcount.study.study import Study, digest
-from headcount.study.units import Unit, final_units, select_units, work
+from headcount.study.units import Unit, final_units, join_columns, select_units
 
 _WATCHING = threading.Event()  # whether this process watches for its parent
 
@@ -93,15 +94,17 @@ def run(
             raise InputError("\n".join(["every setting of every method failed:", *reasons]))
         write_json(home / "plan.json", _plan(study, first, second, prints))
         parts = _outcomes(second, home, prints, n_jobs, "testing", progress)
-        _finish(home, provenance, _ordered(_joined(parts), study), selection)
+        shift = shift_table(
+            study, lambda u: _outcomes(u, home, prints, n_jobs, "measuring shift", progress)
+        )
+        tables = {"results.parquet": _ordered(_joined(parts), study)}
+        extra = zip(EXTRA, (selection, shift), strict=True)
+        _finish(home, provenance, tables | {k: v for k, v in extra if v is not None})
     return Results.read(home)
 
 
-def _finish(home: Path, provenance: dict[str, Any], frame: Frame, selection: Frame | None) -> None:
+def _finish(home: Path, provenance: dict[str, Any], tables: dict[str, Frame]) -> None:
     """Write the tables, and last of all their checksums with how they were made."""
-    tables = {"results.parquet": frame}
-    if selection is not None:
-        tables["selection.parquet"] = selection
     for name, table in tables.items():
         write_parquet(home / name, table)
     sums = {name: checksum(home / name) for name in tables}
@@ -209,7 +212,7 @@ def _forget_others(home: Path, mine: str) -> None:
     except ValueError:
         same = False
     if not same:
-        for name in ("results.parquet", "selection.parquet", "provenance.json", "report.html"):
+        for name in ("results.parquet", *EXTRA, "provenance.json", "report.html"):
             (home / name).unlink(missing_ok=True)
 
 
@@ -233,18 +236,13 @@ def _plan(
 
 
 def _joined(parts: list[Frame]) -> Frame:
-    """One frame of all columns; numbers of classes that a part lacks are NaN."""
-    names = list(dict.fromkeys(name for part in parts for name in part))
-    about = [n for n in names if not n.startswith(("true:", "estimate:"))]
-    classes = [n for n in names if n.startswith("true:")]
-    classes += [n for n in names if n.startswith("estimate:")]
+    """One frame of all columns, those of the classes together."""
+    joined = join_columns(parts)
+    classes = [n for n in joined if n.startswith(BY_CLASS)]
+    classes.sort(key=lambda n: [n.startswith(p) for p in BY_CLASS], reverse=True)
+    about = [n for n in joined if n not in classes]
     split = about.index("size") + 1 if "size" in about else len(about)
-    columns = {}
-    for name in [*about[:split], *classes, *about[split:]]:
-        columns[name] = np.concatenate(
-            [part[name] if name in part else np.full(part.n_rows, np.nan) for part in parts]
-        )
-    return Frame(columns)
+    return Frame({name: joined[name] for name in [*about[:split], *classes, *about[split:]]})
 
 
 def _ordered(frame: Frame, study: Study) -> Frame:
@@ -271,6 +269,7 @@ def _provenance(study: Study, prints: dict[str, str]) -> dict[str, Any]:
         "study": described,
         "hash": digest(described),
         "published": study.published,
+        **({"notes": list(study.notes)} if study.notes else {}),
         "versions": {
             "headcount": __version__,
             "python": platform.python_version(),

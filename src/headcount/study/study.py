@@ -19,6 +19,8 @@ from headcount.methods.scored import ScoreQuantifier
 from headcount.protocols import UniformPrevalence
 from headcount.selection.search import configured
 
+EXTRAS = ("balances", "intervals", "groups")  # of a method, told where they are used
+
 
 @dataclass(frozen=True, eq=False)
 class Method:
@@ -33,12 +35,21 @@ class Method:
         As in `GridSearch`; each measure of the study gets its own winner.
     only : measures, optional
         Those that this method is made for, such as SVM(AE) for 'ae'; all by default.
+    balances : str, optional
+        Name of the method whose twin with balanced training this is.
+    intervals : bool, default False
+        Whether the results tell intervals and flags of every bag.
+    groups : bool, default False
+        Whether it is fitted with ``groups=``, the periods of a temporal data set.
     """
 
     name: str
     quantifier: Quantifier
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     only: Sequence[str] = ()
+    balances: str = ""
+    intervals: bool = False
+    groups: bool = False
 
     def settings(self) -> list[dict[str, Any]]:
         """All settings to try; one empty setting without a grid."""
@@ -64,7 +75,9 @@ class Study:
     seeds : list of int
         Everything is repeated with each of them.
     published : str, optional
-        Published results to put beside ours in the report: 'tweets'.
+        Published results to put beside ours in the report: 'tweets' or 'temporal'.
+    notes : list of str
+        What a reader of the report should know, such as a method that could not be run.
 
     Examples
     --------
@@ -84,6 +97,7 @@ class Study:
     measures: Sequence[str] = ("ae", "rae")
     seeds: Sequence[int] = (0,)
     published: str | None = None
+    notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         given = self.methods
@@ -120,7 +134,10 @@ class Study:
         for method in self.methods:
             found += _method_faults(method, self.measures)
         selection = self.selection if any(m.grid for m in self.methods) else None
+        grouped = [m.name for m in self.methods if m.groups]
         for data in self.datasets:
+            if grouped and not hasattr(data, "groups"):
+                found.append(f"methods, {grouped[0]!r}: {data.name!r} has no periods for groups.")
             found += data.faults(self.protocol, selection)
         return found
 
@@ -140,6 +157,7 @@ class Study:
                     "quantifier": plain(m.quantifier),
                     "grid": plain(dict(m.grid)),
                     "only": list(m.only),
+                    **{k: getattr(m, k) for k in EXTRAS if getattr(m, k)},
                 }
                 for m in self.methods
             ],

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from headcount import __version__
 from headcount._core.frame import Frame
@@ -33,6 +32,8 @@ class Trial:
     name: str
     quantifier: Quantifier
     labels: tuple[str, ...]
+    intervals: bool = False
+    groups: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,7 @@ class Unit:
                 "measures": list(self.measures),
                 "trials": [
                     [t.method, t.setting, t.name, plain(t.quantifier), list(t.labels)]
+                    + [name for name in ("intervals", "groups") if getattr(t, name)]
                     for t in self.trials
                 ],
             }
@@ -117,21 +119,15 @@ def _rows(scores: Frame, place: tuple[str, int], m: int, label: str) -> Ints:
     return np.flatnonzero(mine & (scores["number"] == m) & (scores["measure"] == label))
 
 
-def work(unit: Unit) -> Frame:
-    """Do a unit; one thread, so that the same bytes come out however many units run at once."""
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what fails is reported; what is unsure shows in errors
-        return _select(unit) if unit.stage == "select" else _test(unit)
-
-
-def _select(unit: Unit) -> Frame:
+def select_settings(unit: Unit) -> Frame:
+    """Errors of the unit's settings on validation bags."""
     train, pool, bags = unit.dataset.selection_data(unit.protocol, unit.seed)
     shared = SharedPasses([t.quantifier for t in unit.trials], *train)
     rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for trial in unit.trials:
         errors, failure = dict.fromkeys(trial.labels, np.nan), ""
         try:
-            fitted = shared.fit(trial.quantifier)
+            fitted = _fit(trial, shared, None)
             estimates = shared.predict_bags(fitted, pool, bags)
             truth, _ = aligned_truth(bags, fitted.classes_)
             for label in trial.labels:
@@ -145,16 +141,19 @@ def _select(unit: Unit) -> Frame:
     return Frame(rows)
 
 
-def _test(unit: Unit) -> Frame:
+def estimate_bags(unit: Unit) -> Frame:
+    """Truth, estimates and errors of the unit's methods on test bags."""
     data = unit.dataset
     labelled, pool, bags = data.test_data(unit.protocol, unit.seed)
     shared = SharedPasses([t.quantifier for t in unit.trials], *labelled)
     parts = []
     for trial in unit.trials:
         try:
-            fitted = shared.fit(trial.quantifier)
+            fitted = _fit(trial, shared, data)
             estimates = shared.predict_bags(fitted, pool, bags)
             scored, failure = _scored(estimates, bags, unit), ""
+            if trial.intervals:
+                scored |= _bounds(shared, fitted, pool, bags)
         except Exception as error:  # reported in the results, and the others go on
             estimates = np.full((len(bags), len(data.classes)), np.nan)
             failure = f"{type(error).__name__}: {error}"
@@ -170,7 +169,42 @@ def _test(unit: Unit) -> Frame:
                 "failure": failure,
             }
             parts.append({**{k: np.full(len(bags), v) for k, v in about.items()}, **scored})
-    return Frame({c: np.concatenate([part[c] for part in parts]) for c in parts[0]})
+    return join_columns(parts)
+
+
+def _fit(trial: Trial, shared: SharedPasses, data: Any) -> Quantifier:
+    """Fit a trial, on a pass that it shares or with the periods of the labelled items."""
+    if not trial.groups or data is None:
+        return shared.fit(trial.quantifier)
+    fit: Any = trial.quantifier.fit
+    if "groups" not in signature(fit).parameters:
+        return shared.fit(trial.quantifier)
+    fitted: Quantifier = fit(shared.X, shared.y, groups=data.groups)
+    return fitted
+
+
+def _bounds(shared: SharedPasses, fitted: Quantifier, pool: Any, bags: Bags) -> dict[str, Any]:
+    """Columns of the bounds of every class, and what to know about the estimates of a bag."""
+    interval, diagnosis = shared.interval_bags(fitted, pool, bags)
+    names = [str(c) for c in interval.classes.tolist()]
+    columns: dict[str, Any] = {f"low:{c}": interval.low[:, j] for j, c in enumerate(names)}
+    columns |= {f"high:{c}": interval.high[:, j] for j, c in enumerate(names)}
+    flags = [" ".join(diagnosis.flags(s)) for s in range(len(bags))]
+    return columns | {"flags": np.array(flags, dtype=str)}
+
+
+def join_columns(parts: Sequence[Mapping[str, Any]]) -> Frame:
+    """One frame of all columns; what a part lacks is NaN, or an empty text."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    sizes = [len(next(iter(part.values()))) for part in parts]
+    columns = {}
+    for name in names:
+        known = next(part[name] for part in parts if name in part)
+        empty: Any = "" if np.asarray(known).dtype.kind in "OUS" else np.nan
+        columns[name] = np.concatenate(
+            [part.get(name, np.full(n, empty)) for part, n in zip(parts, sizes, strict=True)]
+        )
+    return Frame(columns)
 
 
 def _scored(estimates: Floats, bags: Bags, unit: Unit) -> dict[str, Any]:
@@ -192,7 +226,15 @@ def _trials(study: Study, m: int) -> list[Trial]:
     method = study.methods[m]
     labels = tuple(study.labels(method))
     return [
-        Trial(m, s, method.name, configured(method.quantifier, setting), labels)
+        Trial(
+            m,
+            s,
+            method.name,
+            configured(method.quantifier, setting),
+            labels,
+            method.intervals,
+            method.groups,
+        )
         for s, setting in enumerate(method.settings())
     ]
 

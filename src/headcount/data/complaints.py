@@ -1,0 +1,124 @@
+"""The Consumer Complaint Database: one CSV file, complaints with a narrative, nine categories.
+
+Products were renamed and merged over the years. ``products.csv`` beside this module maps what a
+complaint says onto the nine categories of the temporal benchmark; its paper does not print a map,
+and this one follows the names. A table of one's own with the same columns takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headcount._core.progress import follow
+from headcount.data.keep import Keeper, read_kept
+from headcount.data.stream import Source, batches, names_of
+from headcount.data.tables import as_names, read_table
+from headcount.data.timed import TimedItems, add_count, has_text, hash_rows
+from headcount.exceptions import InputError
+
+HOME = "https://www.consumerfinance.gov/data-research/consumer-complaints/"
+DATE, PRODUCT, PART = "Date received", "Product", "Sub-product"
+TEXT, ID = "Consumer complaint narrative", "Complaint ID"
+FORMATS = ("%Y-%m-%d", "%m/%d/%Y", "%m/%d/%y")
+NAMES = ("product", "sub_product_contains", "category")
+UNMAPPED = ""
+
+
+def read_complaints(
+    path: str | Path, *, products: Path | None, keep: Path | None, duplicates: str
+) -> TimedItems:
+    """Complaints with a text, by category; sub-products are their parts.
+
+    Parameters
+    ----------
+    path : the CSV file, or the folder that holds ``complaints.csv``
+    products : table with the columns product, sub_product_contains and category
+        The first row that fits counts; an empty sub_product_contains fits all.
+    keep, duplicates
+        As in `headcount.data.keep.read_kept`. Complaints with the same id are duplicates.
+    """
+    found = Path(path) / "complaints.csv" if Path(path).is_dir() else Path(path)
+    if not found.is_file() or found.suffix == ".zip":
+        raise InputError(
+            f"there is no CSV file {str(found)!r}. The Consumer Complaint Database is published "
+            f"at {HOME}; unpack the archive and give the file."
+        )
+    category = product_map(products)
+    items = read_kept(
+        [found], "complaints", lambda k: _read(found, k), keep=keep, duplicates=duplicates
+    )
+    mapped = items.renamed(category)
+    unknown = np.array(mapped.classes)[mapped.labels] == UNMAPPED
+    if unknown.any():
+        for name in np.unique(items.labels[unknown]).tolist():
+            why = f"of the product {items.classes[name]!r}, which the map does not have"
+            add_count(mapped.counts, why, (items.labels[unknown] == name).sum())
+        mapped = mapped.rows(~unknown)
+    return mapped
+
+
+def product_map(path: Path | None = None) -> Callable[[str, str], str]:
+    """Function from product and sub-product to a category; '' for what the map does not have.
+
+    Examples
+    --------
+    >>> product_map()("Consumer Loan", "Vehicle lease")
+    'Vehicle loan or lease'
+    """
+    if path is None:
+        with resources.as_file(resources.files("headcount.data") / "products.csv") as own:
+            return product_map(own)
+    table = read_table(path, NAMES)
+    rows = list(zip(*(as_names(table[name]).tolist() for name in NAMES), strict=True))
+
+    def category(product: str, part: str) -> str:
+        for name, within, target in rows:
+            if name == product and within.lower() in part.lower():
+                return str(target)
+        return UNMAPPED
+
+    return category
+
+
+def _read(path: Path, keeper: Keeper) -> None:
+    columns = {DATE: "date", PRODUCT: "text", PART: "text", TEXT: "text", ID: "name"}
+    with follow(path.stat().st_size, f"reading {path.name}") as advance:
+        for _, batch in batches([Source(path, ".csv")], columns, progress=advance):
+            add_count(keeper.counts, "rows read", batch.num_rows)
+            _take(batch, keeper)
+
+
+def _take(batch: Any, keeper: Keeper) -> None:
+    days, dated = read_days(batch.column(DATE))
+    texts = pc.utf8_trim_whitespace(pc.fill_null(batch.column(TEXT), ""))
+    written, named = has_text(texts), has_text(batch.column(PRODUCT))
+    for why, wrong in (
+        ("without a text", ~written),
+        ("without a date that can be read", written & ~dated),
+        ("without a product", written & dated & ~named),
+    ):
+        add_count(keeper.counts, why, wrong.sum())
+    rows = np.flatnonzero(written & dated & named)
+    at = pa.array(rows)
+    ids = pc.fill_null(names_of(batch.column(ID)), "").take(at).to_pylist()
+    # A complaint without a number is like no other.
+    own = [i or f"row {keeper.counts['rows read']} {n}" for n, i in enumerate(ids)]
+    products, parts = (pc.fill_null(batch.column(c), "").take(at) for c in (PRODUCT, PART))
+    test = np.ones(len(rows), dtype=bool)
+    keeper.add(texts.take(at), days[rows], products, parts, test, hash_rows([own]))
+
+
+def read_days(column: Any) -> tuple[Any, Any]:
+    """Days since 1970 of dates in any of the forms of the exports, and which could be read."""
+    text = pc.utf8_slice_codeunits(pc.cast(column, pa.string()), 0, 10)
+    found = pc.coalesce(*[pc.strptime(text, f, "s", error_is_null=True) for f in FORMATS])
+    known = pc.is_valid(found).to_numpy(zero_copy_only=False)
+    seconds = pc.fill_null(found.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    return seconds // 86400, known

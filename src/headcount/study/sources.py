@@ -1,0 +1,205 @@
+"""Where the data of a study come from, as it stands in its TOML file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from headcount.data.cutting import Reading, cut_by_time
+from headcount.data.dataset import Dataset
+from headcount.data.published import PUBLISHED_SETS, PublishedSet, read_published
+from headcount.data.tables import table_dataset
+from headcount.data.timed import TimedItems, read_timed_table
+from headcount.data.tweets import read_tweets, sparse_dataset
+from headcount.data.windows import Windows
+from headcount.exceptions import InputError, choose
+from headcount.study import build
+
+SOURCES = ("path", "tweets", "sparse", "sklearn", "amazon", "complaints", "toxicity")
+BY_TIME = ("amazon", "complaints", "toxicity")
+
+
+class Spec(BaseModel):
+    """Base of everything that is read from a study's file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TemporalSpec(Spec):
+    """How a table is cut by time; `headcount.data.windows.Windows` says what the windows mean."""
+
+    date: str | None = None
+    part: str | None = None  # column of sub-categories, to show what a class is made of
+    scores: dict[str, str] | None = None  # class -> column, where items are posteriors
+    test_where: dict[str, Any] = Field(default_factory=dict)
+    train: list[str | int] | None = None
+    test: list[str | int] | None = None
+    development: list[str | int] | None = None
+    every: str | None = None
+    gap: int | None = None
+    minimum: int | None = None
+    duplicates: str = "keep"
+    encoder: str | None = None
+    min_class: int = Field(default=20, ge=1)
+    most_train: int | None = Field(default=None, ge=1)
+    most_test: int | None = Field(default=None, ge=1)
+
+    def windows(self, base: Windows | None, name: str) -> Windows:
+        """Windows of time: those of the published data set, with what is given here instead."""
+        names = ("train", "test", "development", "every", "gap", "minimum")
+        given = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
+        own = {} if base is None else {n: getattr(base, n) for n in names}
+        found = {**own, **given}
+        missing = [n for n in ("train", "test") if n not in found]
+        if missing:
+            raise InputError(
+                f"{name}: {missing[0]} is missing in temporal: a first and a last moment such as "
+                "['2008-08', '2015-07']."
+            )
+        return Windows(**found)
+
+
+class DatasetSpec(Spec):
+    """Where the labelled items are: a table, a published set in its own form, or scikit-learn's."""
+
+    name: str
+    path: str | None = None  # a table: CSV, TSV, Parquet or JSON lines
+    label: str | None = None
+    text: str | None = None
+    features: list[str] | None = None
+    where: dict[str, Any] = Field(default_factory=dict)
+    split: str | None = None
+    parts: dict[Literal["train", "validation", "test"], Any] = Field(default_factory=dict)
+    tweets: str | None = None  # folder of the unpacked archive of Gao and Sebastiani
+    sparse: dict[Literal["train", "validation", "test"], str] | None = None
+    sklearn: str | None = None  # breast_cancer, digits, iris, wine
+    amazon: str | None = None  # file of reviews, 5-core, JSON lines, gzip
+    complaints: str | None = None  # CSV file of the Consumer Complaint Database
+    toxicity: str | None = None  # folder of Wikipedia Talk labels: toxicity
+    version: str | None = None  # of a published set: its column in the published tables
+    products: str | None = None  # a table of one's own in place of the map of complaint products
+    keep: str | None = None  # folder for the compact form of a published set
+    test: float = Field(default=0.5, gt=0, lt=1)
+    validation: float = Field(default=0.2, gt=0, lt=1)
+    min_df: int = Field(default=5, ge=1)
+    vectorizer: str = "tfidf"
+    temporal: TemporalSpec | None = None
+
+
+def read_source(spec: DatasetSpec, home: Path) -> Dataset:
+    """Read a data set; paths are relative to the folder `home`."""
+    sources = [k for k in SOURCES if getattr(spec, k) is not None]
+    if len(sources) != 1:
+        raise InputError(f"give exactly one of {', '.join(SOURCES[:-1])} and {SOURCES[-1]}.")
+    if spec.temporal is not None or sources[0] in BY_TIME:
+        return _temporal(spec, home, sources[0])
+    if spec.path is not None:
+        return _table(spec, resolve(home, spec.path))
+    if spec.tweets is not None:
+        return read_tweets(resolve(home, spec.tweets), spec.name, min_df=spec.min_df)
+    if spec.sparse is not None:
+        files = {part: resolve(home, path) for part, path in spec.sparse.items()}
+        if not {"train", "test"} <= set(files):
+            raise InputError("sparse needs at least train and test files.")
+        return sparse_dataset(
+            spec.name, files["train"], files["test"], files.get("validation"), min_df=spec.min_df
+        )
+    assert spec.sklearn is not None
+    return build.sklearn_dataset(spec.name, spec.sklearn, spec.test, spec.validation)
+
+
+def _label(spec: DatasetSpec) -> str:
+    if spec.label is None:
+        raise InputError("label is missing: the name of the column with the classes.")
+    return spec.label
+
+
+def _table(spec: DatasetSpec, path: Path) -> Dataset:
+    return table_dataset(
+        spec.name,
+        path,
+        label=_label(spec),
+        text=spec.text,
+        features=spec.features,
+        where=spec.where,
+        split=spec.split,
+        parts={str(part): value for part, value in spec.parts.items()},
+        test=spec.test,
+        validation=spec.validation,
+        min_df=spec.min_df,
+        vectorizer=spec.vectorizer,
+    )
+
+
+def _temporal(spec: DatasetSpec, home: Path, source: str) -> Dataset:
+    """Data set that is cut by time."""
+    told = spec.temporal or TemporalSpec()
+    about: PublishedSet | None = None
+    if source in BY_TIME:
+        version = choose("version", spec.version or spec.name, PUBLISHED_SETS)
+        about = PUBLISHED_SETS[version]
+        if about.source != source:
+            raise InputError(f"{version!r} is made of {about.source}, not of {source}.")
+        keep = None if spec.keep is None else resolve(home, spec.keep)
+        products = None if spec.products is None else resolve(home, spec.products)
+        path = resolve(home, getattr(spec, source))
+        items = read_published(about, path, keep, products, told.duplicates)
+    elif source == "path":
+        items = _timed_table(spec, told, home)
+    else:
+        raise InputError(f"temporal goes with path or a source with dates, not with {source}.")
+    reading = Reading(
+        spec.vectorizer,
+        told.encoder,
+        spec.min_df,
+        told.min_class,
+        told.most_train,
+        told.most_test,
+    )
+    return cut_by_time(
+        spec.name,
+        items,
+        told.windows(None if about is None else about.windows, spec.name),
+        reading,
+        published=None if about is None else about.name,
+        scores=None if told.scores is None else list(told.scores),
+    )
+
+
+def _timed_table(spec: DatasetSpec, told: TemporalSpec, home: Path) -> TimedItems:
+    if told.date is None:
+        raise InputError("date is missing in temporal: the name of the column with the dates.")
+    numbers = list(told.scores.values()) if told.scores else spec.features or []
+    assert spec.path is not None
+    return read_timed_table(
+        resolve(home, spec.path),
+        label=_label(spec),
+        date=told.date,
+        text=spec.text,
+        features=numbers,
+        part=told.part,
+        where=spec.where,
+        test_where=told.test_where,
+        duplicates=told.duplicates,
+    )
+
+
+def resolve(home: Path, text: str) -> Path:
+    """Path relative to the file it stands in; $NAME is taken from the environment."""
+    return home / Path(os.path.expandvars(text)).expanduser()
+
+
+def anchor(values: dict[str, Any], home: Path) -> None:
+    """Make the paths of a base's data sets independent of the file that extends it."""
+    listed = values.get("datasets")
+    for data in listed if isinstance(listed, list) else []:
+        if not isinstance(data, dict):
+            continue
+        for key in ("path", "tweets", *BY_TIME, "products", "keep"):
+            if isinstance(data.get(key), str):
+                data[key] = str(resolve(home, data[key]))
+        if isinstance(data.get("sparse"), dict):
+            data["sparse"] = {k: str(resolve(home, str(v))) for k, v in data["sparse"].items()}
