@@ -229,7 +229,23 @@ def _carc(p: Floats, q: Floats) -> float:
                 stacklevel=3,
             )
             return float("nan")
-    return float(np.mean([spearmanr(p[:, c], q[:, c])[0] for c in range(p.shape[1])]))
+    return float(rank_correlations(p, q).mean())
+
+
+def rank_correlations(true: Floats, estimated: Floats) -> Floats:
+    """Rank correlation across bags for each class; NaN where one of the two never changes.
+
+    Examples
+    --------
+    >>> rank_correlations(np.array([[0.1, 0.9], [0.2, 0.8]]), np.array([[0.3, 0.7], [0.6, 0.4]]))
+    array([1., 1.])
+    """
+    varied = (np.ptp(true, axis=0) > 1e-12) & (np.ptp(estimated, axis=0) > 1e-12)
+    found = [
+        spearmanr(true[:, c], estimated[:, c])[0] if varied[c] else np.nan
+        for c in range(true.shape[1])
+    ]
+    return np.array(found, dtype=float)
 
 
 def _q(p: Floats, q: Floats, recall: ArrayLike | None, beta: float) -> Floats:

@@ -21,7 +21,7 @@ from pyarrow import json as arrow_json
 from headcount._core.calendar import DAY
 from headcount._core.progress import follow
 from headcount.data.keep import Keeper, read_kept
-from headcount.data.timed import TimedItems, add_count, has_text, hash_rows
+from headcount.data.timed import TimedItems, add_count, has_text, hash_rows, parse_days
 from headcount.exceptions import InputError
 
 HOME = "https://nijianmo.github.io/amazon/"
@@ -53,8 +53,8 @@ def read_reviews(
     file : its name as published, such as ``Office_Products_5.json.gz``
     binary : bool
     keep, duplicates
-        As in `headcount.data.keep.read_kept`. The same text of the same person about the same
-        product on the same day is a duplicate.
+        As in `headcount.data.keep.read_kept`. The same text and stars of the same person for the
+        same product on the same day are a duplicate.
     """
     found = _find(Path(path), file)
     items = read_kept(
@@ -156,8 +156,8 @@ def _take(table: Any, keeper: Keeper) -> None:
     rows = np.flatnonzero(rated & dated & written)
     kept = texts.take(pa.array(rows))
     who = [pc.fill_null(table[c], "").take(rows).to_pylist() for c in ("reviewerID", "asin")]
-    keys = hash_rows([*who, map(str, days[rows].tolist()), kept.to_pylist()])
     labels = np.array(["", *STARS])[stars[rows].astype(int)]
+    keys = hash_rows([*who, labels.tolist(), map(str, days[rows].tolist()), kept.to_pylist()])
     keeper.add(kept, days[rows], labels, np.full(len(rows), ""), np.ones(len(rows), bool), keys)
 
 
@@ -168,8 +168,8 @@ def _days(table: Any) -> Any:
     missing = np.flatnonzero(days < 0)
     if len(missing):
         written = table["reviewTime"].take(pa.array(missing))
-        read = pc.strptime(written, "%m %d, %Y", "s", error_is_null=True)
-        days[missing] = pc.fill_null(read.cast(pa.int64()), -DAY).to_numpy() // DAY
+        read, known = parse_days(written, ["%m %d, %Y"])
+        days[missing] = np.where(known, read, -1)
     return days
 
 

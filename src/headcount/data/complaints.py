@@ -20,7 +20,7 @@ from headcount._core.progress import follow
 from headcount.data.keep import Keeper, read_kept
 from headcount.data.stream import Source, batches, names_of
 from headcount.data.tables import as_names, read_table
-from headcount.data.timed import TimedItems, add_count, has_text, hash_rows
+from headcount.data.timed import TimedItems, add_count, has_text, hash_rows, parse_days
 from headcount.exceptions import InputError
 
 HOME = "https://www.consumerfinance.gov/data-research/consumer-complaints/"
@@ -96,7 +96,8 @@ def _read(path: Path, keeper: Keeper) -> None:
 
 
 def _take(batch: Any, keeper: Keeper) -> None:
-    days, dated = read_days(batch.column(DATE))
+    dates = pc.utf8_slice_codeunits(pc.cast(batch.column(DATE), pa.string()), 0, 10)
+    days, dated = parse_days(dates, FORMATS)
     texts = pc.utf8_trim_whitespace(pc.fill_null(batch.column(TEXT), ""))
     written, named = has_text(texts), has_text(batch.column(PRODUCT))
     for why, wrong in (
@@ -113,12 +114,3 @@ def _take(batch: Any, keeper: Keeper) -> None:
     products, parts = (pc.fill_null(batch.column(c), "").take(at) for c in (PRODUCT, PART))
     test = np.ones(len(rows), dtype=bool)
     keeper.add(texts.take(at), days[rows], products, parts, test, hash_rows([own]))
-
-
-def read_days(column: Any) -> tuple[Any, Any]:
-    """Days since 1970 of dates in any of the forms of the exports, and which could be read."""
-    text = pc.utf8_slice_codeunits(pc.cast(column, pa.string()), 0, 10)
-    found = pc.coalesce(*[pc.strptime(text, f, "s", error_is_null=True) for f in FORMATS])
-    known = pc.is_valid(found).to_numpy(zero_copy_only=False)
-    seconds = pc.fill_null(found.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    return seconds // 86400, known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from headcount.data.groups import UNREADABLE, Grouping
 from headcount.data.stream import batches, names_of, sources
 from headcount.exceptions import InputError, choose
 
+EPOCH = datetime(1970, 1, 1).toordinal()
 DUPLICATES = ("keep", "drop")
 
 
@@ -212,6 +214,27 @@ def encode_names(column: Any) -> tuple[list[str], Ints]:
     place[order] = np.arange(len(names))
     indices = encoded.indices.to_numpy(zero_copy_only=False)
     return [names[i] for i in order], place[indices]
+
+
+def parse_days(column: Any, formats: Sequence[str]) -> tuple[Ints, Bools]:
+    """Days since 1970 of written dates in any of the formats, and which cells could be read."""
+    encoded = pc.dictionary_encode(pc.fill_null(column, ""))
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    found = [_day_of(text, formats) for text in encoded.dictionary.to_pylist()]
+    known = np.array([day is not None for day in found], dtype=bool)
+    days = np.array([day or 0 for day in found], dtype=np.int64)
+    numbers = encoded.indices.to_numpy(zero_copy_only=False)
+    return days[numbers], known[numbers]
+
+
+def _day_of(text: str, formats: Sequence[str]) -> int | None:
+    for each in formats:
+        try:
+            return datetime.strptime(text, each).toordinal() - EPOCH
+        except ValueError:
+            continue
+    return None
 
 
 def repeated(keys: NDArray[Any]) -> Bools:

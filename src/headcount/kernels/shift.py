@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import rel_entr
 
-from headcount._core.types import Floats
+from headcount._core.types import Floats, Ints
 
 ROWS = 512  # of a block
-CELLS = 1 << 14  # of a histogram of distances
+LOOKED_AT = 500  # items whose distances tell where the median will lie
+CELLS = 1 << 12  # of a histogram of distances
 FEW = 1 << 20  # distances that are sorted
 NARROW = 1e-13  # relative width of an interval that counts as one number
 
@@ -70,17 +71,13 @@ def mean_kernel(X: Any, Y: Any | None, sigma: float) -> float:
     NaN where there is no pair, or sigma is zero.
     """
     n = X.shape[0]
-    pairs = n * (n - 1) if Y is None else n * Y.shape[0]
+    pairs = n * (n - 1) // 2 if Y is None else n * Y.shape[0]
     if pairs == 0 or not sigma > 0:
         return np.nan
     total = 0.0
-    for start, squares in _squares(X, X if Y is None else Y):
-        np.multiply(squares, -0.5 / sigma**2, out=squares)
-        np.exp(squares, out=squares)
-        total += float(squares.sum())
-        if Y is None:  # an item is no pair with itself
-            own = np.arange(len(squares))
-            total -= float(squares[own, start + own].sum())
+    for squares in _pairs_within(X) if Y is None else _pairs_between(X, Y):
+        squares *= -0.5 / sigma**2
+        total += float(np.exp(squares, out=squares).sum())
     return float(total / pairs)
 
 
@@ -97,43 +94,69 @@ def median_distance(X: Any) -> float:
     n = X.shape[0]
     if n < 2:
         return np.nan
-    low, high = 0.0, 4.0 * float(_norms(X).max()) + 1e-300
-    rank = (n * (n - 1) // 2 - 1) // 2  # among the squared distances from `low` on
+    rank = (n * (n - 1) // 2 - 1) // 2
+    whole = 0.0, 4.0 * float(_norms(X).max())
+    low, high = _likely(X)
     while high - low > NARROW * high:
-        counts = np.zeros(CELLS, dtype=np.int64)
         edges = np.linspace(low, high, CELLS + 1)
-        for inside in _distances_within(X, low, high):
-            counts += np.histogram(inside, bins=edges)[0]
-        cell = int(np.searchsorted(np.cumsum(counts), rank, side="right"))
-        rank -= int(counts[:cell].sum())
-        # The last cell is closed, the others are open above.
+        below, counts = _count(X, edges)
+        if not below <= rank < below + counts.sum():
+            low, high = whole
+            continue
+        cell = int(np.searchsorted(below + np.cumsum(counts), rank, side="right"))
         low, high = float(edges[cell]), float(edges[cell + 1])
-        if cell < CELLS - 1:
-            high = float(np.nextafter(high, -np.inf))
         if counts[cell] <= FEW:
-            few = np.concatenate(list(_distances_within(X, low, high)))
-            return float(np.sqrt(np.partition(few, rank)[rank]))
+            few = np.concatenate([s[(s >= low) & (s <= high)] for s in _pairs_within(X)])
+            place = rank - below - int(counts[:cell].sum())
+            return float(np.sqrt(np.partition(few, place)[place]))
     return float(np.sqrt(high))
 
 
-def _distances_within(X: Any, low: float, high: float) -> Iterator[Floats]:
-    """Squared distances of the pairs of different items that lie in an interval."""
-    for start, squares in _squares(X, X):
-        rows, columns = np.arange(len(squares))[:, None], np.arange(squares.shape[1])
-        later = columns > start + rows
-        found = squares[later]
-        yield found[(found >= low) & (found <= high)]
+def _likely(X: Any) -> tuple[float, float]:
+    """Interval of squared distances that most likely holds their median, from some of the items."""
+    step = max(1, X.shape[0] // LOOKED_AT)
+    some = np.concatenate(list(_pairs_within(X[::step])))
+    low, high = np.quantile(some, [0.45, 0.55])
+    return float(low), float(high)
 
 
-def _squares(X: Any, Y: Any) -> Iterator[tuple[int, Floats]]:
-    """Squared distances of some rows of `X` to all of `Y`, with the number of the first row."""
-    mine, other = _norms(X), _norms(Y)
+def _count(X: Any, edges: Floats) -> tuple[int, Ints]:
+    """Number of squared distances below the first edge, and in each cell between the edges."""
+    below, counts = 0, np.zeros(len(edges) - 1, dtype=np.int64)
+    for squares in _pairs_within(X):
+        under = squares < edges[0]
+        below += int(under.sum())
+        inside = squares[~under & (squares <= edges[-1])]
+        # By the edges themselves, so that a distance is in the cell that is looked into later.
+        counts += np.bincount(
+            np.clip(np.searchsorted(edges, inside, side="right") - 1, 0, len(counts) - 1),
+            minlength=len(counts),
+        )
+    return below, counts
+
+
+def _pairs_within(X: Any) -> Iterator[Floats]:
+    """Squared distances of all pairs of different items, some at a time."""
     for start in range(0, X.shape[0], ROWS):
         part = X[start : start + ROWS]
-        product = part @ Y.T
-        product = product.toarray() if sparse.issparse(product) else np.asarray(product, float)
-        squares = mine[start : start + ROWS, None] + other - 2 * product
-        yield start, np.maximum(squares, 0.0, out=squares)
+        squares = _squares(part, X[start:])
+        n = len(squares)
+        yield squares[:, :n][np.triu_indices(n, 1)]
+        yield squares[:, n:].ravel()
+
+
+def _pairs_between(X: Any, Y: Any) -> Iterator[Floats]:
+    for start in range(0, X.shape[0], ROWS):
+        yield _squares(X[start : start + ROWS], Y)
+
+
+def _squares(X: Any, Y: Any) -> Floats:
+    """Squared distances of the rows of `X` to those of `Y`."""
+    product = X @ Y.T
+    product = product.toarray() if sparse.issparse(product) else np.asarray(product, float)
+    squares = np.asarray(_norms(X)[:, None] + _norms(Y) - 2 * product)
+    np.maximum(squares, 0.0, out=squares)
+    return squares
 
 
 def _norms(X: Any) -> Floats:

@@ -32,7 +32,7 @@ def critical_difference(result: Nemenyi) -> Figure:
     groups = result.groups()
     top = 1.2 + 0.22 * len(groups)
     beside = 0.6 + 0.075 * max(len(name) for name in result.names)  # inches for a name
-    figure = _figure(4 + 2 * beside, 0.8 + 0.28 * half + 0.16 * len(groups))
+    figure = new_figure(4 + 2 * beside, 0.8 + 0.28 * half + 0.16 * len(groups))
     figure.set_layout_engine("none")
     axes = figure.add_axes((0.02, 0.02, 0.96, 0.96))
     axes.set_axis_off()
@@ -82,7 +82,7 @@ def error_by_shift(
     methods, shift = _methods(frame), _shift(frame, training)
     edges = _shift_edges(float(shift.max()), n_bins, width)
     n_bins = len(edges) - 1
-    figure = _figure(7, 4.2)
+    figure = new_figure(7, 4.2)
     axes = figure.add_subplot()
     behind = axes.twinx()
     first = frame["method"] == methods[0]
@@ -107,7 +107,7 @@ def error_by_shift(
         axes.axvline(end, color="black", lw=1, ls=":")
     axes.set_xlabel("shift from the training prevalence (AE)")
     axes.set_ylabel(measure.upper())
-    _legend(axes, 1.2)
+    show_legend(axes, 1.2)
     return figure
 
 
@@ -139,7 +139,7 @@ def diagonal(frame: Frame, label: str | None = None, *, n_bins: int = 20) -> Fig
     estimate = np.concatenate([frame[f"estimate:{c}"] for c in labels])
     owner = np.tile(frame["method"], len(labels))
     cell = np.clip((true * n_bins).astype(int), 0, n_bins - 1)
-    figure = _figure(5.5, 5.2)
+    figure = new_figure(5.5, 5.2)
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color="black", lw=1, ls=":")
     for c, name in enumerate(methods):
@@ -159,7 +159,7 @@ def diagonal(frame: Frame, label: str | None = None, *, n_bins: int = 20) -> Fig
     axes.set_aspect("equal")
     axes.set_xlabel(f"true prevalence{'' if label is None else f' of {label}'}")
     axes.set_ylabel("estimated prevalence")
-    _legend(axes)
+    show_legend(axes)
     return figure
 
 
@@ -172,7 +172,7 @@ def bias_boxes(frame: Frame, *, pooled: bool = False) -> Figure:
     methods, labels = _methods(frame), _labels(frame)
     panels: list[list[str]] = [labels] if pooled else [[label] for label in labels]
     wide = min(max(5.0, 0.5 * len(methods) + 2), 12)
-    figure = _figure(wide, 1.2 + 2.1 * len(panels))
+    figure = new_figure(wide, 1.2 + 2.1 * len(panels))
     for n, (axes, classes) in enumerate(
         zip(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True)
     ):
@@ -200,7 +200,7 @@ def shift_ends(frame: Frame, measure: str, training: Training, *, share: float =
     """Mean error on the least and on the most shifted bags, side by side."""
     methods, shift = _methods(frame), _shift(frame, training)
     low, high = np.quantile(shift, [share, 1 - share])
-    figure = _figure(min(max(5.0, 0.6 * len(methods) + 2), 11), 4.0)
+    figure = new_figure(min(max(5.0, 0.6 * len(methods) + 2), 11), 4.0)
     axes = figure.add_subplot()
     ends = {f"least shifted {share:.0%}": shift <= low, f"most shifted {share:.0%}": shift >= high}
     for c, (name, part) in enumerate(ends.items()):
@@ -210,7 +210,7 @@ def shift_ends(frame: Frame, measure: str, training: Training, *, share: float =
         )
     axes.set_xticks(range(len(methods)), methods, rotation=30, ha="right")
     axes.set_ylabel(measure.upper())
-    _legend(axes)
+    show_legend(axes)
     return figure
 
 
@@ -221,7 +221,7 @@ def ternary(points: Floats, labels: list[str], values: Floats | None = None) -> 
         raise InputError(f"a ternary plot needs three classes, got shape {points.shape}.")
     corners = np.array([[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])
     flat = points @ corners
-    figure = _figure(5.5, 4.8)
+    figure = new_figure(5.5, 4.8)
     axes = figure.add_subplot()
     axes.set_axis_off()
     axes.set_aspect("equal")
@@ -257,7 +257,7 @@ def trend(
 
     Groups that are flagged have hollow marks. `counted` is drawn dotted, `truth` as crosses.
     """
-    figure = _figure(9, 3.4 if joined else 3.8)
+    figure = new_figure(9, 3.4 if joined else 3.8)
     axes = figure.add_subplot()
     x = np.arange(len(groups))
     blue, other = COLOURS[0], COLOURS[1]
@@ -285,8 +285,8 @@ def trend(
     step = max(1, -(-len(groups) // (14 if joined else 30)))
     axes.set_xticks(x[::step], groups[::step], rotation=30 if band else 60, ha="right", fontsize=8)
     axes.set_ylabel("share, %")
-    top = max(float(np.nanmax(high)), float(counted.max()))
-    bottom = min(float(np.nanmin(low)), float(counted.min()))
+    drawn = np.concatenate([low, high, counted, [] if truth is None else truth])
+    top, bottom = float(np.nanmax(drawn)), float(np.nanmin(drawn))
     room = max(0.05 * (top - bottom), 0.005)
     axes.set_ylim(100 * max(0.0, bottom - room), 100 * min(1.0, top + room))
     axes.grid(axis="y", alpha=0.3)
@@ -307,7 +307,8 @@ def to_svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of so many inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -344,5 +345,6 @@ def _line(c: int) -> dict[str, Any]:
     return {"color": COLOURS[c % 8], "ls": ["-", "--", "-.", ":"][(c // 8) % 4], "lw": 1.6}
 
 
-def _legend(axes: Any, at: float = 1.0) -> None:
+def show_legend(axes: Any, at: float = 1.0) -> None:
+    """A legend beside the axes."""
     axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(at, 1))

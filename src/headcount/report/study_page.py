@@ -22,6 +22,7 @@ from headcount.report.pieces import (
     simplex_figure,
 )
 from headcount.report.tables import ResultTable, result_table
+from headcount.report.temporal import is_temporal, temporal_body
 from headcount.report.tweets import rank_table, shift_span, sign_table
 
 if TYPE_CHECKING:
@@ -56,9 +57,13 @@ def left_out(results: Results, measure: str) -> list[str]:
 
 def write_page(results: Results, path: str | Path) -> None:
     """Write the page of a study's results."""
-    body = [_head(results), _data(results)]
-    body += [_measure(results, measure) for measure in results.measures]
-    body += [_published(results), _how(results)]
+    if is_temporal(results):
+        body = [_head(results), *temporal_body(results)]
+    else:
+        body = [_head(results), _data(results)]
+        body += [_measure(results, measure) for measure in results.measures]
+        body.append(_published(results))
+    body.append(_how(results))
     write_text(Path(path), page(str(results.provenance["study"]["name"]), "\n".join(body)))
 
 

@@ -16,7 +16,7 @@ from headcount.data.dataset import Dataset
 from headcount.exceptions import HeadcountError, InputError, choose
 from headcount.study import build
 from headcount.study.lines import Lines
-from headcount.study.sources import DatasetSpec, Spec, anchor, read_source
+from headcount.study.sources import DatasetSpec, Spec, TemporalSpec, anchor, read_source
 from headcount.study.study import Method, Study
 
 PUBLISHED = ["tweets", "temporal"]
@@ -231,7 +231,7 @@ def _known(loc: tuple[Any, ...]) -> list[str]:
         "classifiers": ClassifierSpec,
     }
     model = StudySpec if len(loc) == 1 else models.get(str(loc[0]), StudySpec)
-    return list(model.model_fields)
+    return list((TemporalSpec if "temporal" in loc[:-1] else model).model_fields)
 
 
 def _words(error: Any, known: list[str] | None) -> str:

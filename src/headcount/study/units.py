@@ -202,7 +202,10 @@ def join_columns(parts: Sequence[Mapping[str, Any]]) -> Frame:
         known = next(part[name] for part in parts if name in part)
         empty: Any = "" if np.asarray(known).dtype.kind in "OUS" else np.nan
         columns[name] = np.concatenate(
-            [part.get(name, np.full(n, empty)) for part, n in zip(parts, sizes, strict=True)]
+            [
+                part[name] if name in part else np.full(n, empty)
+                for part, n in zip(parts, sizes, strict=True)
+            ]
         )
     return Frame(columns)
 
