@@ -64,7 +64,7 @@ def write_control(data: Path, path: Path, size: int = 750) -> None:
     taken = {0: 0, 1: 0}
     rows, months = [], []
     for month, p in zip(t, share, strict=True):
-        positive = int(round(size * p))
+        positive = round(size * p)
         for c, n in ((1, positive), (0, size - positive)):
             part = pools[c][taken[c] : taken[c] + n]
             assert len(part) == n, "not enough reviews"

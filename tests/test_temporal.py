@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from headcount import InputError, measure
 from headcount.cli.app import app
-from headcount.data.cutting import Reading, cut_by_time
+from headcount.data.cutting import Preparation, cut_by_time
 from headcount.data.timed import read_timed_table
 from headcount.data.windows import Windows
 from headcount.kernels import shift
@@ -381,10 +381,10 @@ def test_ugly_rows_of_a_table_are_counted(tmp_path):
 def test_large_data_are_drawn_from_and_it_is_told(done):
     items = read_timed_table(done / "texts.csv", label="mood", date="when", text="words")
     windows = Windows(["", "2020-06"], ["", ""], minimum=30)
-    data = cut_by_time("m", items, windows, Reading(min_df=1, most_train=100, most_test=40))
+    data = cut_by_time("m", items, windows, Preparation(min_df=1, most_train=100, most_test=40))
     assert (len(data.train.y), len(data.test.y)) == (100, 240)
     assert data.story["drawn"]["train"] == [100, 360]
-    again = cut_by_time("m", items, windows, Reading(min_df=1, most_train=100, most_test=40))
+    again = cut_by_time("m", items, windows, Preparation(min_df=1, most_train=100, most_test=40))
     assert data.fingerprint() == again.fingerprint()
 
 

@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from headcount._core.calendar import DAY
+from headcount._core.dates import DateReader
 from headcount._core.progress import follow
 from headcount.data.keep import Keeper, read_kept
-from headcount.data.timed import TimedItems, add_count, has_text, hash_rows, parse_days
+from headcount.data.timed import TimedItems, add_count, has_text, hash_rows
 from headcount.exceptions import InputError
 
 HOME = "https://nijianmo.github.io/amazon/"
@@ -168,8 +169,8 @@ def _days(table: Any) -> Any:
     missing = np.flatnonzero(days < 0)
     if len(missing):
         written = table["reviewTime"].take(pa.array(missing))
-        read, known = parse_days(written, ["%m %d, %Y"])
-        days[missing] = np.where(known, read, -1)
+        read, known = DateReader("reviewTime", "%m %d, %Y").read(written.combine_chunks())
+        days[missing] = np.where(known, read // DAY, -1)
     return days
 
 

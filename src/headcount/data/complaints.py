@@ -16,17 +16,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headcount._core.calendar import DAY
+from headcount._core.dates import DateReader
 from headcount._core.progress import follow
+from headcount.data.cells import names_of
 from headcount.data.keep import Keeper, read_kept
-from headcount.data.stream import Source, batches, names_of
+from headcount.data.stream import Reading, Source, batches
 from headcount.data.tables import as_names, read_table
-from headcount.data.timed import TimedItems, add_count, has_text, hash_rows, parse_days
+from headcount.data.timed import TimedItems, add_count, count_doubts, has_text, hash_rows
 from headcount.exceptions import InputError
 
 HOME = "https://www.consumerfinance.gov/data-research/consumer-complaints/"
 DATE, PRODUCT, PART = "Date received", "Product", "Sub-product"
 TEXT, ID = "Consumer complaint narrative", "Complaint ID"
-FORMATS = ("%Y-%m-%d", "%m/%d/%Y", "%m/%d/%y")
 NAMES = ("product", "sub_product_contains", "category")
 UNMAPPED = ""
 
@@ -88,16 +90,20 @@ def product_map(path: Path | None = None) -> Callable[[str, str], str]:
 
 
 def _read(path: Path, keeper: Keeper) -> None:
+    dates = DateReader(DATE, "month-first")  # as older exports have it; the others are ISO
+    reading = Reading()
     columns = {DATE: "date", PRODUCT: "text", PART: "text", TEXT: "text", ID: "name"}
     with follow(path.stat().st_size, f"reading {path.name}") as advance:
-        for _, batch in batches([Source(path, ".csv")], columns, progress=advance):
+        found = batches([Source(path, ".csv")], columns, progress=advance, reading=reading)
+        for _, batch in found:
             add_count(keeper.counts, "rows read", batch.num_rows)
-            _take(batch, keeper)
+            _take(batch, dates, keeper)
+    count_doubts(keeper.counts, reading)
 
 
-def _take(batch: Any, keeper: Keeper) -> None:
-    dates = pc.utf8_slice_codeunits(pc.cast(batch.column(DATE), pa.string()), 0, 10)
-    days, dated = parse_days(dates, FORMATS)
+def _take(batch: Any, dates: DateReader, keeper: Keeper) -> None:
+    seconds, dated = dates.read(batch.column(DATE))
+    days = seconds // DAY
     texts = pc.utf8_trim_whitespace(pc.fill_null(batch.column(TEXT), ""))
     written, named = has_text(texts), has_text(batch.column(PRODUCT))
     for why, wrong in (

@@ -22,7 +22,7 @@ PARTS = 6  # sub-categories of a class that are told apart
 
 
 @dataclass(frozen=True)
-class Reading:
+class Preparation:
     """How items become vectors, and how many of them are taken.
 
     Parameters
@@ -51,7 +51,7 @@ def cut_by_time(
     name: str,
     items: TimedItems,
     windows: Windows,
-    reading: Reading | None = None,
+    prepared: Preparation | None = None,
     *,
     published: str | None = None,
     scores: list[str] | None = None,
@@ -65,20 +65,20 @@ def cut_by_time(
     scores : list of classes, optional
         Of the columns, where the items are posteriors.
     """
-    reading = reading or Reading()
-    items, rare = _without_rare(items, windows, reading.min_class)
+    prepared = prepared or Preparation()
+    items, rare = _without_rare(items, windows, prepared.min_class)
     cut = windows.cut(items.days, items.may_test)
     rows = {
-        "train": draw_some(cut.train, reading.most_train, "train"),
+        "train": draw_some(cut.train, prepared.most_train, "train"),
         "development": cut.development,
-        "test": _some_of_each(cut, reading.most_test),
+        "test": _some_of_each(cut, prepared.most_test),
     }
     labels = np.array(items.classes)[items.labels]
     raw = {part: items.texts(which) for part, which in rows.items() if len(which)}
     if scores is not None:
         raw = {k: _in_order(X, scores, np.unique(labels[rows["train"]])) for k, X in raw.items()}
     is_text = raw["train"].dtype.kind in "OU"
-    vectors = _vectors(raw, reading.vectorizer, reading.min_df) if is_text else raw
+    vectors = _vectors(raw, prepared.vectorizer, prepared.min_df) if is_text else raw
     part = {k: Part(X, labels[rows[k]]) for k, X in vectors.items()}
     held = rows["development"]
     return TemporalDataset(
@@ -90,7 +90,7 @@ def cut_by_time(
         test_periods=cut.codes[rows["test"]],
         validation_periods=cut.codes[held] if len(held) else None,
         story=_story(items, cut, windows, rare, rows) | {"published": published},
-        encoded=_encoded(raw, cut.codes[rows["test"]], reading) if is_text else None,
+        encoded=_encoded(raw, cut.codes[rows["test"]], prepared) if is_text else None,
     )
 
 
@@ -144,12 +144,14 @@ def _vectors(raw: dict[str, Any], vectorizer: str, min_df: int) -> dict[str, Any
     return {k: first if k == "train" else fitted.transform(v) for k, v in raw.items()}
 
 
-def _encoded(raw: dict[str, Any], periods: Ints, reading: Reading) -> tuple[Any, list[Any]] | None:
+def _encoded(
+    raw: dict[str, Any], periods: Ints, prepared: Preparation
+) -> tuple[Any, list[Any]] | None:
     """Vectors to measure shift on, where the classifier sees others."""
-    encoder = reading.encoder or ("tfidf" if reading.vectorizer == TEXTS else reading.vectorizer)
-    if encoder == reading.vectorizer:
+    encoder = prepared.encoder or ("tfidf" if prepared.vectorizer == TEXTS else prepared.vectorizer)
+    if encoder == prepared.vectorizer:
         return None
-    fitted = text_vectorizer(encoder, reading.min_df)
+    fitted = text_vectorizer(encoder, prepared.min_df)
     rows = np.arange(len(raw["train"]))
     train = fitted.fit_transform(raw["train"][draw_some(rows, SAMPLE, "shift, training")])
     splits = []
@@ -180,6 +182,7 @@ def _story(
         "outside": cut.outside,
         "rare": rare,
         "read": items.counts,
+        "notes": items.notes,
         "drawn": {part: [len(which), int(roles[part].sum())] for part, which in rows.items()},
         "parts": {} if items.parts is None else _parts(items, used, place, len(periods), kept),
     }

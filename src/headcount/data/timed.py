@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from headcount._core.calendar import DAY
+from headcount._core.dates import DateReader, is_text
 from headcount._core.types import Bools, Ints
-from headcount.data.groups import UNREADABLE, Grouping
-from headcount.data.stream import batches, names_of, sources
+from headcount.data.cells import names_of
+from headcount.data.stream import Reading, batches, sources
 from headcount.exceptions import InputError, choose
 
-EPOCH = datetime(1970, 1, 1).toordinal()
 DUPLICATES = ("keep", "drop")
 
 
@@ -35,6 +35,7 @@ class TimedItems:
     may_test : False for items that are fit for training only
     texts : function from numbers of items, in ascending order, to their texts or features
     counts : what was read and what was dropped, in words, with numbers
+    notes : what was doubtful about the source
     """
 
     days: Ints
@@ -45,6 +46,7 @@ class TimedItems:
     part_names: list[str] = field(default_factory=list)
     may_test: Bools | None = None
     counts: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.days)
@@ -53,15 +55,13 @@ class TimedItems:
         """Some of the items; their texts stay where they are."""
         numbers = np.flatnonzero(kept) if kept.dtype == bool else kept
         inner = self.texts
-        return TimedItems(
-            self.days[numbers],
-            self.labels[numbers],
-            self.classes,
-            lambda wanted: inner(numbers[wanted]),
-            None if self.parts is None else self.parts[numbers],
-            self.part_names,
-            None if self.may_test is None else self.may_test[numbers],
-            self.counts,
+        return replace(
+            self,
+            days=self.days[numbers],
+            labels=self.labels[numbers],
+            texts=lambda wanted: inner(numbers[wanted]),
+            parts=None if self.parts is None else self.parts[numbers],
+            may_test=None if self.may_test is None else self.may_test[numbers],
         )
 
     def renamed(self, name: Callable[[str, str], str]) -> TimedItems:
@@ -92,32 +92,43 @@ def read_timed_table(
     where: Mapping[str, Any] | None = None,
     test_where: Mapping[str, Any] | None = None,
     duplicates: str = "keep",
+    date_format: str | None = None,
 ) -> TimedItems:
-    """Items of a CSV, TSV, Parquet or JSON-lines file.
+    """Items of a table in any form that `headcount.data.stream` reads.
 
     Parameters
     ----------
     path : file
     label, date, text, part : names of columns
-        `part` is a sub-category, to show what a class is made of. Dates are dates, ISO texts, or
-        whole numbers that are years.
+        `part` is a sub-category, to show what a class is made of.
     features : names of columns of numbers, in place of `text`
     where : mapping of column to a value or several, optional
         Only rows with these are kept.
     test_where : the same for what may be tested on
     duplicates : {'keep', 'drop'}
         Rows that are equal in text, class and date are counted; 'drop' leaves one of them.
+    date_format : str, optional
+        As in `headcount._core.dates.DateReader`; told by the dates themselves by default.
     """
     choose("duplicates", duplicates, DUPLICATES)
     if (text is None) == (not features):
         raise InputError("give either text (one column) or several columns of numbers.")
     inputs = [text] if text is not None else list(features)
-    taker = _Taker(label, date, inputs, text is not None, part, where or {}, test_where or {})
-    found = [taker.take(batch) for _, batch in batches(sources([str(path)]), taker.kinds())]
-    table = pa.concat_tables(found) if found else None
+    taker = _Taker(
+        label, date, inputs, text is not None, part, where or {}, test_where or {}, date_format
+    )
+    reading = Reading()
+    found = batches(sources([str(path)]), taker.kinds(), reading=reading)
+    read = [batch for _, batch in found]
+    for batch in read:  # later rows may tell whether days or months come first
+        taker.dates.look(batch.column(date))
+    table = pa.concat_tables([taker.take(batch) for batch in read]) if read else None
     if table is None or table.num_rows == 0:
         raise InputError(f"no row of {Path(path).name!r} can be used: {taker.counts}.")
-    return _as_items(table, taker, duplicates)
+    count_doubts(taker.counts, reading)
+    said = taker.dates.said()
+    notes = [f"the dates of {date!r} were read {said}"] if said is not None else []
+    return replace(_as_items(table, taker, duplicates), notes=notes)
 
 
 @dataclass
@@ -131,10 +142,11 @@ class _Taker:
     part: str | None
     where: Mapping[str, Any]
     test_where: Mapping[str, Any]
+    date_format: str | None
     counts: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.dates = Grouping(self.date, "day")
+        self.dates = DateReader(self.date, self.date_format)
 
     def kinds(self) -> dict[str, str]:
         """Columns, and as what each is read."""
@@ -145,7 +157,7 @@ class _Taker:
     def take(self, batch: Any) -> Any:
         """Usable rows of a part, with columns of the same names for every source."""
         kept = batch.filter(match_values(batch, self.where))
-        days, known = _days(kept.column(self.date), self.dates)
+        seconds, known = self.dates.read(kept.column(self.date))
         labels = names_of(kept.column(self.label))
         labelled, written = has_text(labels), np.ones(len(known), dtype=bool)
         if self.is_text:
@@ -159,7 +171,7 @@ class _Taker:
         ):
             add_count(self.counts, why, n)
         test = match_values(kept, self.test_where)
-        columns = {"day": pa.array(days), "label": labels, "test": test}
+        columns = {"day": pa.array(seconds // DAY), "label": labels, "test": test}
         columns |= {f"x{i}": kept.column(c) for i, c in enumerate(self.inputs)}
         columns |= {"part": names_of(kept.column(self.part))} if self.part else {}
         return pa.table(columns).filter(pa.array(known & labelled & written))
@@ -194,10 +206,18 @@ class _Columns:
 
     def __call__(self, rows: Ints) -> Any:
         found = [column.take(pa.array(rows)) for column in self.columns]
-        if _texts(found[0]):
+        if is_text(found[0].type):
             return found[0].to_numpy(zero_copy_only=False)
         numbers = [c.to_numpy(zero_copy_only=False).astype(np.float64) for c in found]
         return np.column_stack(numbers)
+
+
+def count_doubts(counts: dict[str, int], reading: Reading) -> None:
+    """Add what was doubtful about a file to its counts."""
+    wrong = reading.bad_rows.total()
+    add_count(counts, "rows read", wrong)
+    add_count(counts, "with too many or too few columns", wrong)
+    add_count(counts, "lines that are not UTF-8, read as Windows-1252", reading.bad_lines.total())
 
 
 def encode_names(column: Any) -> tuple[list[str], Ints]:
@@ -214,27 +234,6 @@ def encode_names(column: Any) -> tuple[list[str], Ints]:
     place[order] = np.arange(len(names))
     indices = encoded.indices.to_numpy(zero_copy_only=False)
     return [names[i] for i in order], place[indices]
-
-
-def parse_days(column: Any, formats: Sequence[str]) -> tuple[Ints, Bools]:
-    """Days since 1970 of written dates in any of the formats, and which cells could be read."""
-    encoded = pc.dictionary_encode(pc.fill_null(column, ""))
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    found = [_day_of(text, formats) for text in encoded.dictionary.to_pylist()]
-    known = np.array([day is not None for day in found], dtype=bool)
-    days = np.array([day or 0 for day in found], dtype=np.int64)
-    numbers = encoded.indices.to_numpy(zero_copy_only=False)
-    return days[numbers], known[numbers]
-
-
-def _day_of(text: str, formats: Sequence[str]) -> int | None:
-    for each in formats:
-        try:
-            return datetime.strptime(text, each).toordinal() - EPOCH
-        except ValueError:
-            continue
-    return None
 
 
 def repeated(keys: NDArray[Any]) -> Bools:
@@ -254,10 +253,6 @@ def hash_rows(cells: Sequence[Any]) -> Ints:
     return np.array(found, dtype=np.uint64).view(np.int64)
 
 
-def _texts(column: Any) -> bool:
-    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
-
-
 def has_text(column: Any) -> Bools:
     """Which cells hold anything."""
     known = pc.and_(pc.is_valid(column), pc.not_equal(pc.fill_null(column, ""), ""))
@@ -273,20 +268,3 @@ def match_values(batch: Any, where: Mapping[str, Any]) -> Any:
         allowed = names_of(pa.array([str(v) for v in wanted], pa.string()))
         kept = pc.and_(kept, pc.fill_null(pc.is_in(names, allowed), False))
     return kept
-
-
-def _days(column: Any, dates: Grouping) -> tuple[Ints, Bools]:
-    """Days since 1970, and which cells could be read; whole numbers may be years."""
-    kind = column.type
-    if pa.types.is_integer(kind):
-        span = pc.min_max(column).as_py()
-        if span["min"] is None or (span["min"] >= 1500 and span["max"] <= 2500):
-            column = pc.cast(column, pa.string())
-    numbers = dates.numbers(column, len(column))
-    names = dates.names()
-    known = np.array([name != UNREADABLE for name in names] or [True])
-    moments = [name if name != UNREADABLE else "1970-01-01" for name in names]
-    days = np.array(moments, dtype="datetime64[D]").astype(np.int64)
-    if not len(numbers):
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
-    return days[numbers], known[numbers]

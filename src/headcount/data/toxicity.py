@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount._core.progress import follow
+from headcount.data.cells import names_of
 from headcount.data.keep import Keeper, read_kept
-from headcount.data.stream import Source, batches, names_of
-from headcount.data.timed import TimedItems, add_count, has_text, hash_rows
+from headcount.data.stream import Reading, Source, batches
+from headcount.data.timed import TimedItems, add_count, count_doubts, has_text, hash_rows
 from headcount.exceptions import InputError
 
 HOME = "https://doi.org/10.6084/m9.figshare.4563973"
@@ -50,11 +51,14 @@ def read_comments(folder: str | Path, *, keep: Path | None, duplicates: str) -> 
 
 def _read(comments: Path, annotations: Path, keeper: Keeper) -> None:
     ids, means = _judgements(annotations)
+    reading = Reading()
     columns = {"rev_id": "name", "comment": "text", "year": "number", "sample": "name"}
     with follow(comments.stat().st_size, f"reading {comments.name}") as advance:
-        for _, batch in batches([Source(comments, ".tsv")], columns, progress=advance):
+        found = batches([Source(comments, ".tsv")], columns, progress=advance, reading=reading)
+        for _, batch in found:
             add_count(keeper.counts, "rows read", batch.num_rows)
             _take(batch, ids, means, keeper)
+    count_doubts(keeper.counts, reading)
 
 
 def _judgements(path: Path) -> tuple[Any, Any]:

@@ -157,6 +157,7 @@ def left_out_list(results: Results) -> str:
             for part, (taken, there) in story["drawn"].items()
             if taken < there
         ]
+        said += story["notes"]
         parts.append(f"<li><b>{escape(name)}</b>: {escape('; '.join(said))}.</li>")
     return f"<h3>What was read, and what was left out</h3><ul>{''.join(parts)}</ul>"
 

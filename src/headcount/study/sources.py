@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from headcount.data.cutting import Reading, cut_by_time
+from headcount.data.cutting import Preparation, cut_by_time
 from headcount.data.dataset import Dataset
 from headcount.data.published import PUBLISHED_SETS, PublishedSet, read_published
 from headcount.data.tables import table_dataset
@@ -32,6 +32,7 @@ class TemporalSpec(Spec):
     """How a table is cut by time; `headcount.data.windows.Windows` says what the windows mean."""
 
     date: str | None = None
+    date_format: str | None = None
     part: str | None = None  # column of sub-categories, to show what a class is made of
     scores: dict[str, str] | None = None  # class -> column, where items are posteriors
     test_where: dict[str, Any] = Field(default_factory=dict)
@@ -151,7 +152,7 @@ def _temporal(spec: DatasetSpec, home: Path, source: str) -> Dataset:
         items = _timed_table(spec, told, home)
     else:
         raise InputError(f"temporal goes with path or a source with dates, not with {source}.")
-    reading = Reading(
+    prepared = Preparation(
         spec.vectorizer,
         told.encoder,
         spec.min_df,
@@ -163,7 +164,7 @@ def _temporal(spec: DatasetSpec, home: Path, source: str) -> Dataset:
         spec.name,
         items,
         told.windows(None if about is None else about.windows, spec.name),
-        reading,
+        prepared,
         published=None if about is None else about.name,
         scores=None if told.scores is None else list(told.scores),
     )
@@ -184,6 +185,7 @@ def _timed_table(spec: DatasetSpec, told: TemporalSpec, home: Path) -> TimedItem
         where=spec.where,
         test_where=told.test_where,
         duplicates=told.duplicates,
+        date_format=told.date_format,
     )
 
 
