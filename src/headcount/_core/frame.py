@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -78,6 +80,14 @@ class Frame(Mapping[str, NDArray[Any]]):
     def to_arrow(self) -> Any:
         """As a `pyarrow.Table`."""
         return self._native("pyarrow")
+
+    def to_csv(self) -> str:
+        """As text of a CSV file."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(zip(*(self[name].tolist() for name in self.columns), strict=True))
+        return out.getvalue()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)

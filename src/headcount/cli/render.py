@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 
 from headcount._core.files import write_parquet, write_text
 from headcount._core.frame import Frame
-
-
-def as_csv(frame: Frame) -> str:
-    """A frame as CSV."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(frame.columns)
-    writer.writerows(zip(*(frame[name].tolist() for name in frame.columns), strict=True))
-    return out.getvalue()
 
 
 def as_json(frame: Frame) -> str:
@@ -35,4 +24,4 @@ def write_frame(frame: Frame, path: Path) -> None:
     if path.suffix == ".parquet":
         write_parquet(path, frame)
     else:
-        write_text(path, as_csv(frame) if path.suffix == ".csv" else as_json(frame))
+        write_text(path, frame.to_csv() if path.suffix == ".csv" else as_json(frame))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headcount.cli.render import as_csv, as_json, write_frame
+from headcount.cli.render import as_json, write_frame
 from headcount.exceptions import InputError, choose
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def estimate(
 
         typer.echo(shares_text(frame, level))
     else:
-        typer.echo(as_csv(frame) if show == "csv" else as_json(frame), nl=False)
+        typer.echo(frame.to_csv() if show == "csv" else as_json(frame), nl=False)
     _said(found)
 
 
