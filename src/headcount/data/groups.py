@@ -89,6 +89,10 @@ class Grouping:
         """Names by number."""
         return [self._name(key) for key in self._numbers]
 
+    def times(self) -> dict[str, int]:
+        """Number of the period of each group that has one, counted from 1970, by its name."""
+        return {self._name(key): key for key in self._numbers if not isinstance(key, str)}
+
     def order(self) -> list[int]:
         """Numbers in the order to show: by time or by name, the missing last."""
         keys = list(self._numbers)

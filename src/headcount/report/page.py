@@ -37,12 +37,12 @@ nav a { margin-right: 1rem; }
 """
 
 
-def page(title: str, body: str) -> str:
-    """A whole HTML document that needs nothing from elsewhere."""
+def page(title: str, body: str, style: str = "") -> str:
+    """A whole HTML document that needs nothing from elsewhere; `style` is added to the common."""
     return (
         "<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
         "<meta name=viewport content='width=device-width, initial-scale=1'>"
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>{body}</body></html>\n"
+        f"<title>{escape(title)}</title><style>{STYLE}{style}</style></head>\n<body>{body}</body></html>\n"
     )
 
 

@@ -1,25 +1,60 @@
-"""The practitioner's page: shares over time as bands, the table, warnings, and what it means."""
+"""The practitioner's page: the answer in words first, then charts, warnings, table, and how."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from headcount._core.files import write_text
-from headcount.data.groups import MISSING, UNREADABLE
-from headcount.data.tables import as_names
-from headcount.exceptions import InputError, choose
-from headcount.report import figures
-from headcount.report.page import drawn, frame_table, page
+from headcount.exceptions import InputError
+from headcount.inference.diagnostics import LEVEL
+from headcount.report.page import frame_table, page
+from headcount.tables.charts import (
+    CHART_STYLE,
+    SCRIPT,
+    Series,
+    bar_chart,
+    between,
+    chart_key,
+    histogram,
+    percent,
+    scale_top,
+    time_chart,
+)
+from headcount.tables.facts import (
+    CARDS,
+    OTHERS,
+    Facts,
+    change_sentence,
+    gather_facts,
+    judge_trust,
+    list_warnings,
+    most_different,
+    now_share,
+)
+from headcount.tables.result import Count
+from headcount.tables.words import learnt_text
 
-if TYPE_CHECKING:
-    from headcount.tables import Count, Model
+MULTIPLES = 11  # classes with a small chart of their own
+COMPARABLE = 0.25  # of the largest share: classes above it have one scale
+BARS = 60  # groups that can be named one by one
+CELLS = 2000  # of the table
+ENDS = 30  # groups of a shortened table
 
-SHOWN = 8  # classes that get a figure
+PAGE_STYLE = """
+.cards { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1rem 0; }
+.card { flex: 1 1 13rem; border: 1px solid var(--line); border-radius: 8px; padding: .7rem 1rem; }
+.card .big { font-size: 2.1rem; line-height: 1.2; font-weight: 650; }
+.card p { margin: .3rem 0 0; } .card .what { opacity: .85; }
+.trust { border-left: 5px solid; padding: .3rem .9rem; margin: 1rem 0; }
+.trust.good { border-color: #2e9e5b; } .trust.care { border-color: #d99100; }
+.trust.bad { border-color: #d0342c; }
+@media (max-width: 600px) { th, td { padding: .2rem .3rem; font-size: .8rem; } }
+"""
 
 
 @dataclass(frozen=True)
@@ -41,145 +76,212 @@ def make_page(found: Count, title: str, only: str | None = None) -> Page:
     """The page about a count; `only` names the class that it is about."""
     if found.model is None:
         raise InputError("the page needs the model that counted: use Model.estimate.")
-    names = as_names(found.interval.classes).tolist()
-    if only is not None:
-        choose("class", only, names)
-    return Page(trend_page(found, found.model, title, only))
-
-
-def trend_page(found: Count, model: Model, title: str, only: str | None = None) -> str:
-    """A whole HTML page about the shares of classes in groups of rows."""
-    names = as_names(found.interval.classes).tolist()
-    body = [f"<h1>{escape(title)}</h1>", _lead(found, model, names), _warnings(found)]
-    body.append("<h2>Shares</h2>")
-    means = found.sizes @ found.interval.prevalence / found.sizes.sum()
-    order = np.argsort(-means, kind="stable")
-    chosen = order[:1] if len(names) == 2 else order[:SHOWN]
-    if len(names) == 2:  # one class tells the other; the rarer one is the one asked about
-        chosen = order[1:]
-    if only is not None:
-        chosen = np.array([names.index(only)])
-    for c in chosen:
-        body.append(_figure(found, int(c), names[c], model.label))
-    if len(names) > SHOWN:
-        body.append(f"<p class=note>The {SHOWN} most frequent classes; all are in the table.</p>")
-    body += [_table(found, names), _meaning(found, model)]
-    return page(title, "\n".join(part for part in body if part))
-
-
-def _lead(found: Count, model: Model, names: list[str]) -> str:
-    total = int(found.sizes.sum())
-    groups = len(found.groups)
-    means = found.sizes @ found.interval.prevalence / total
-    shares = ", ".join(
-        f"<b>{escape(names[c])}</b> {means[c]:.1%}" for c in np.argsort(-means, kind="stable")[:6]
-    )
-    span = f" in {groups} groups, from {escape(found.groups[0])} to {escape(found.groups[-1])}"
-    where = span if groups > 1 else ""
-    out = f" {found.left_out:,} rows had nothing to look at and were left out." * (
-        found.left_out > 0
-    )
-    return (
-        f"<p class=lead>Of {total:,} rows{where}: {shares}.</p>"
-        f"<p class=note>Estimated from {model.summary.get('rows', 0):,} labelled rows with "
-        f"{escape(str(model.summary.get('method', '')))}; nobody read these rows one by one.{out}"
-        "</p>"
-    )
-
-
-def _warnings(found: Count) -> str:
-    items = [
-        f"<li class=bad><b>{escape(', '.join(groups[:12]))}"
-        f"{f' and {len(groups) - 12} more' if len(groups) > 12 else ''}</b>: {escape(text)}.</li>"
-        for text, groups in found.messages().items()
+    facts = gather_facts(found, only)
+    summary = found.model.summary
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        _about(facts),
+        _cards(facts),
+        _trust(facts, summary.get("quality")),
+        _charts(facts),
+        _warnings(facts),
+        _table(facts),
+        _how(facts, summary),
+        f"<script>{SCRIPT}</script>",
     ]
+    style = CHART_STYLE + PAGE_STYLE
+    return Page(page(title, "\n".join(part for part in body if part), style))
+
+
+def _about(facts: Facts) -> str:
+    """How many rows, and of which time."""
+    found = facts.found
+    groups = facts.groups
+    span = f", {escape(groups[0])} to {escape(groups[-1])}" if facts.over_time else ""
+    many = f" in {facts.count_groups(len(groups))}" if len(groups) > 1 else ""
+    left = f"; {found.left_out:,} had nothing to look at" if found.left_out else ""
+    return f"<p class=note>{int(found.sizes.sum()):,} rows{many}{span}{left}.</p>"
+
+
+def _cards(facts: Facts) -> str:
+    classes = facts.shown[:CARDS]
+    last = facts.series(classes[0])
+    when = last.names[-1] if facts.over_time else ""
+    if last.step > 1:
+        when = f"the last {last.step} {facts.noun}s"
+    cards = [_card(facts, facts.names[c], facts.series(c), when) for c in classes]
+    left = len(facts.names) - len(classes)
+    if left > 1 or (left == 1 and len(facts.names) > 2):
+        cards.append(_card(facts, f"{OTHERS} ({left})", facts.rest(classes), when, change=False))
+    return f"<div class=cards>{''.join(cards)}</div>"
+
+
+def _card(facts: Facts, name: str, series: Series, when: str, *, change: bool = True) -> str:
+    share, low, high = now_share(facts, series)
+    where = f" in {escape(when)}" if when else ""
+    told = change_sentence(facts, series) if change else ""
+    return (
+        f"<div class=card><div class=what>{escape(name)}{where}</div>"
+        f"<div class=big>{percent(share)}</div><div>{_sure(low, high)}</div>"
+        + (f"<p>{escape(told)}</p>" if told else "")
+        + "</div>"
+    )
+
+
+def _sure(low: float, high: float) -> str:
+    return between(low, high) if np.isnan(low + high) else f"between {between(low, high, 'and')}"
+
+
+def _trust(facts: Facts, quality: dict[str, Any] | None) -> str:
+    level, said = judge_trust(facts, quality)
+    return f'<div class="trust {level}"><b>Can it be trusted?</b> {escape(said)}</div>'
+
+
+def _charts(facts: Facts) -> str:
+    if len(facts.groups) < 2:
+        return ""
+    label = facts.found.model.label if facts.found.model else ""
+    if len(facts.shown) == 1:
+        c = facts.shown[0]
+        series = facts.series(c)
+        head = f"<h2>{escape(label)}: {escape(facts.names[c])}</h2>"
+        if not facts.over_time:
+            series = series.ordered()
+        return head + _key(facts, series) + _chart(facts, series, scale_top(series.top()))
+    classes = facts.shown[:MULTIPLES]
+    named = [(facts.names[c], facts.series(c)) for c in classes]
+    tops = [series.top() for _, series in named]
+    large = [top >= COMPARABLE * max(tops) for top in tops]
+    parts = [f"<h2>{escape(label)}</h2>", _key(facts, named[0][1])]
+    parts.append(_multiples(facts, [n for n, big in zip(named, large, strict=True) if big]))
+    rare = [n for n, big in zip(named, large, strict=True) if not big]
+    parts.append(_multiples(facts, rare, "Rarer classes, enlarged"))
+    left = len(facts.names) - len(classes)
+    if left:
+        parts.append(_multiples(facts, [(f"{OTHERS} ({left})", facts.rest(classes))], "Together"))
+    return "".join(parts)
+
+
+def _multiples(facts: Facts, named: list[tuple[str, Series]], note: str = "") -> str:
+    """Small charts of one scale."""
+    if not named:
+        return ""
+    top = scale_top(max(series.top() for _, series in named))
+    head = f"<p class=note>{note}: the scale ends at {percent(top)}.</p>" if note else ""
+    charts = "".join(
+        f"<div><h3>{escape(name)}</h3>{_chart(facts, series, top)}</div>" for name, series in named
+    )
+    kind = "small" if facts.over_time or len(facts.groups) > BARS else "bargrid"
+    return f"{head}<div class={kind}>{charts}</div>"
+
+
+def _chart(facts: Facts, series: Series, top: float) -> str:
+    if facts.over_time:
+        return time_chart(series, top)
+    if len(series.names) <= BARS:
+        return bar_chart(series, top)
+    return histogram(series, scale_top(float(series.share.max())))
+
+
+def _key(facts: Facts, series: Series) -> str:
+    if not facts.over_time and len(facts.groups) > BARS:
+        return "<p class=note>How many groups have which share.</p>"
+    reference = facts.reference if series.step == 1 else series.names[0]
+    note = f"<p class=note>Each point is the average of {series.step} {facts.noun}s.</p>"
+    key = chart_key(series, over_time=facts.over_time, reference=reference)
+    return key + note * (series.step > 1)
+
+
+def _warnings(facts: Facts) -> str:
+    """One short list, the worst first, with counts."""
+    total = len(facts.found.groups)
+    items = []
+    for flag, text, groups in list_warnings(facts):
+        some = ", ".join(groups[:6]) + (f" and {len(groups) - 6:,} more" if len(groups) > 6 else "")
+        where = f"{len(groups):,} of {facts.count_groups(total)}" if total > 1 else "These rows"
+        if flag == "misfit" and total >= 20:
+            text += f" (about {LEVEL * total:,.0f} would carry this by chance)"
+        names = f" <span class=note>({escape(some)})</span>" if total > 1 else ""
+        items.append(f"<li><b>{where}</b>: {escape(text)} [{escape(flag)}]{names}</li>")
     # What could be compared is for whoever types the command.
-    notes = [note for note in found.notes if note.kind != "truth is there"]
+    notes = [note for note in facts.found.notes if note.kind != "truth is there"]
     items += [f"<li>{escape(str(note))}</li>" for note in notes]
     return f"<h2>Before you rely on it</h2><ul>{''.join(items)}</ul>" if items else ""
 
 
-def _figure(found: Count, c: int, name: str, label: str) -> str:
-    keep = [i for i, g in enumerate(found.groups) if g not in (MISSING, UNREADABLE)]
-    flagged = np.array([bool(found.flags(i)) for i in keep])
-    interval = found.interval
-    truth = None if found.truth is None else found.truth[keep, c]
-    level = f"{interval.level:.0%}"
-    extra = " Crosses: the true shares." if truth is not None else ""
-    over_time = found.by.period is not None
-    band, line = ("band", "Dotted") if over_time else ("bar", "Dash")
-    marks = " Hollow: groups with a warning." if flagged.any() else ""
-
-    def make() -> Any:
-        return figures.trend(
-            [found.groups[i] for i in keep],
-            interval.prevalence[keep, c],
-            interval.low[keep, c],
-            interval.high[keep, c],
-            flagged=flagged,
-            counted=found.counted[keep, c],
-            truth=truth,
-            joined=over_time,
-        )
-
-    return f"<h3>{escape(label)}: {escape(name)}</h3>" + drawn(
-        make,
-        f"Share of {name}; the {band} is where it lies with {level} confidence. {line}: what "
-        f"counting the classifier's answers would have said.{marks}{extra}",
+def _table(facts: Facts) -> str:
+    """All numbers; of very many groups those that differ most and the last ones."""
+    found = facts.found
+    classes = facts.shown if len(facts.shown) == 1 else list(range(len(facts.names)))
+    groups = list(range(len(found.groups)))
+    title = "The numbers"
+    if len(groups) * len(classes) > CELLS:
+        different = facts.keep[
+            most_different(facts, facts.whole_series(facts.shown[0]), ENDS)
+        ].tolist()
+        recent = groups[-ENDS:] if facts.over_time else []
+        groups = list(dict.fromkeys([*different, *recent]))
+        classes = facts.shown[: max(1, CELLS // max(1, len(groups)))]
+        title = f"The {facts.noun}s that differ most" + ", and the last" * bool(recent)
+    rows = [_row(facts, g, c) for g in groups for c in classes]
+    header = [facts.noun, "class", "share", "interval", "rows", "counted"]
+    if len(classes) == 1:  # which the heading names
+        header.remove("class")
+        rows = [[row[0], *row[2:]] for row in rows]
+    header += ["truth"] * (found.truth is not None) + ["warnings"]
+    if not any(row[-1] for row in rows):
+        header.pop()
+        rows = [row[:-1] for row in rows]
+    whole = len(groups) == len(found.groups)
+    note = "" if whole else "<p class=note>All numbers: headcount estimate with -o shares.csv.</p>"
+    is_open = " open" if len(rows) <= 40 else ""
+    return (
+        f"<details{is_open}><summary>{title}</summary>{note}{frame_table(header, rows)}</details>"
     )
 
 
-def _table(found: Count, names: list[str]) -> str:
-    rows = []
-    for i, group in enumerate(found.groups):
-        for c, name in enumerate(names):
-            interval = found.interval
-            row = [
-                group,
-                name,
-                f"{interval.prevalence[i, c]:.1%}",
-                f"{interval.low[i, c]:.1%} to {interval.high[i, c]:.1%}",
-                f"{found.sizes[i]:,}",
-                f"{found.counted[i, c]:.1%}",
-            ]
-            if found.truth is not None:
-                value = found.truth[i, c]
-                row.append("" if np.isnan(value) else f"{value:.1%}")
-            rows.append([*row, " ".join(found.flags(i))])
-    header = ["group", "class", "share", f"{found.interval.level:.0%} interval", "rows", "counted"]
-    header += ["truth"] * (found.truth is not None) + ["flags"]
-    return "<details open><summary>The table</summary>" + frame_table(header, rows) + "</details>"
+def _row(facts: Facts, g: int, c: int) -> list[str]:
+    found = facts.found
+    interval = found.interval
+    row = [found.groups[g], facts.names[c], percent(interval.prevalence[g, c])]
+    row.append(between(interval.low[g, c], interval.high[g, c]))
+    row += [f"{found.sizes[g]:,}", percent(found.counted[g, c])]
+    if found.truth is not None:
+        row.append("" if np.isnan(found.truth[g, c]) else percent(found.truth[g, c]))
+    return [*row, " ".join(found.flags(g))]
 
 
-def _meaning(found: Count, model: Model) -> str:
-    quality = model.summary.get("quality")
-    checked = ""
-    if quality:
-        checked = (
-            f"<p>How good is it? On {quality['bags']} bags of labelled rows that it had not seen, "
-            f"with shares {quality['shares']}, it was off by {100 * quality['error']:.1f} points "
-            f"on average, and counting by {100 * quality['counting']:.1f}; "
-            f"{quality['coverage']:.0%} of the true shares were inside their intervals.</p>"
-        )
-    odds = round(1 / (1 - found.interval.level))
+def _how(facts: Facts, summary: dict[str, Any]) -> str:
+    """For whoever wants to know how it was made."""
+    found = facts.found
+    model = found.model
     corrected = (
         "The shares on this page are corrected for that."
-        if model.quantifier.method_tags().corrects
+        if model is not None and model.quantifier.method_tags().corrects
         else "The shares on this page are such counts: use another method to have them corrected."
     )
+    odds = round(1 / (1 - found.interval.level))
+    held = summary.get("quality")
+    checked = (
+        f" Checked on labelled rows, with shares {escape(held['shares'])}, the 95 % intervals held "
+        f"{held['coverage']:.0%}."
+        if held
+        else ""
+    )
+    lines = "".join(f"<p>{escape(line)}</p>" for line in learnt_text(summary).splitlines())
+    said = "".join(
+        f"<li>{escape(', '.join(groups[:6]))}{' ...' * (len(groups) > 6)}: {escape(text)}.</li>"
+        for text, groups in list(found.messages().items())[:20]
+    )
     return (
-        "<h2>What this means</h2>"
-        f"<p>A classifier makes mistakes, and when the mix of classes changes, its mistakes no "
+        "<details><summary>What this means, and how it was made</summary>"
+        "<p>A classifier makes mistakes, and when the mix of classes changes, its mistakes no "
         "longer cancel: counting its answers then gives a share that is wrong in a predictable "
-        f"direction. {corrected} They say how many, not which: "
-        "no single row is decided.</p>"
-        f"<p>The interval holds the true share of these rows, except once in about {odds} times, "
-        "as long as rows of a class look as they did when they were labelled. It is wide where "
-        "there are few rows, few labels, or classes that are hard to tell apart.</p>"
-        "<p><b>misfit</b>: the scores of the group are not a mixture of what the classes looked "
-        "like; something besides the shares has changed, and the interval does not cover that. "
-        "Label some rows of such a group and fit again. <b>drift</b>: the rows themselves look "
-        "different, though their scores may not. <b>strange</b>: a part of the rows looks "
-        "like no known class. <b>few</b>: under 30 rows. <b>weak</b>: the classes can hardly be "
-        "told apart. <b>nodate</b>: rows whose date could not be read.</p>" + checked
+        f"direction. {corrected} They say how many, not which: no single row is decided.</p>"
+        "<p>The interval is made to hold the true share of these rows, except once in about "
+        f"{odds} times, as long as rows of a class look as they did when they were labelled."
+        f"{checked} It is wide where there are few rows, few labels, or classes that are hard to "
+        f"tell apart. Changes are those that <i>headcount monitor</i> finds.</p>{lines}"
+        + (f"<ul>{said}</ul>" if said else "")
+        + "</details>"
     )
