@@ -57,6 +57,7 @@ def test_every_command_is_mentioned():
     assert {c.callback.__name__ for c in app.registered_commands} == {
         "demo",
         "version",
+        "example",
         "fit",
         "estimate",
         "report",

@@ -31,6 +31,24 @@ def headcount() -> None:
 
 
 @app.command()
+def example(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("."),
+    seed: Annotated[int, typer.Option(help="Seed of the made-up texts.", min=0)] = 0,
+) -> None:
+    """Write a small corpus to try the commands on: messages of eighteen months, made up by rule."""
+    from headcount.tables.example import write_example
+
+    labelled, messages = write_example(output, seed)
+    model = output / "model.hc"
+    typer.echo(
+        f"Wrote {labelled} (messages with their kind) and {messages} (of eighteen months).\n"
+        f"Now: headcount fit {labelled} --text message --label kind -o {model}\n"
+        f"     headcount estimate {model} {messages} --by month:date --only complaint\n"
+        f"     headcount report {model} {messages} --by month:date -o {output / 'report.html'}"
+    )
+
+
+@app.command()
 def demo(
     bags: Annotated[int, typer.Option(help="Bags drawn from each data set.", min=1)] = 2000,
     seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0, max=2**32 - 1)] = 0,

@@ -31,6 +31,8 @@ def _opened(frame: Any) -> Any:
         found = nw.from_native(frame, pass_through=True)
     except nw.exceptions.NarwhalsError as error:  # such as two columns of one name
         raise InputError(f"the data frame cannot be read: {error}") from None
+    if not isinstance(found, (nw.DataFrame, nw.LazyFrame)) and hasattr(frame, "__arrow_c_stream__"):
+        found = nw.from_native(pa.table(frame))  # ours, and those of smaller libraries
     if not isinstance(found, (nw.DataFrame, nw.LazyFrame)):
         raise InputError(
             f"expected a data frame (pandas, polars, Arrow, DuckDB) or names of files, got "
