@@ -210,7 +210,7 @@ def contents(folder):
 def test_results_are_those_by_hand(done):
     results = run(load(done / "mine.toml"), done / "out", n_jobs=1)
     data = load(done / "mine.toml").datasets[0]
-    assert data.story["rare"] == {"late": 9}
+    assert data.story["rare"] == [["late", 9]]
     labelled, pool, bags = data.test_data(None, 0)
     assert len(bags) == 6
     assert bags.sizes.tolist() == [60] * 6
@@ -269,6 +269,7 @@ def test_the_page_has_every_table_and_figure(done):
         "Table 3",
         "CARC",
         *(f"Figure {i}" for i in range(2, 7)),
+        "Best average rank",
         "IWDAN is left out: it needs nosuchpackage.",
         "9 of the class &#x27;late&#x27;",
         "of the true shares lie inside the 95 % intervals of MLLS-BCTS",

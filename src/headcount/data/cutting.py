@@ -179,9 +179,10 @@ def _story(
         "counts": _table(place, items.labels[used], len(periods), len(items.classes))[
             :, kept
         ].T.tolist(),
-        "outside": cut.outside,
-        "rare": rare,
-        "read": items.counts,
+        # Lists of pairs, because files of JSON have their keys in alphabetical order.
+        "outside": list(map(list, cut.outside.items())),
+        "rare": list(map(list, rare.items())),
+        "read": list(map(list, items.counts.items())),
         "notes": items.notes,
         "drawn": {part: [len(which), int(roles[part].sum())] for part, which in rows.items()},
         "parts": {} if items.parts is None else _parts(items, used, place, len(periods), kept),

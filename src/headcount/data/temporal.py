@@ -14,6 +14,7 @@ from headcount.bags import Bags
 from headcount.data.dataset import Dataset, Part, hash_items
 from headcount.exceptions import InputError
 
+LEAST_GROUPS = 5  # periods that labelled items must fall into to be left out in turn
 SAMPLE = 10_000  # items of a split that covariate shift is measured on, as in the paper
 
 
@@ -51,8 +52,12 @@ class TemporalDataset(Dataset):
     encoded: tuple[Any, list[Any]] | None = None
 
     @property
-    def groups(self) -> Ints:
-        """Period of each labelled item."""
+    def groups(self) -> Ints | None:
+        """Period of each labelled item; None where there are too few of them to leave some out."""
+        periods = self._labelled_periods()
+        return periods if len(np.unique(periods)) >= LEAST_GROUPS else None
+
+    def _labelled_periods(self) -> Ints:
         if self.validation_periods is None:
             return self.train_periods
         return np.concatenate([self.train_periods, self.validation_periods])
@@ -95,7 +100,7 @@ class TemporalDataset(Dataset):
     def fingerprint(self) -> str:
         """Hash of all items, labels and periods, and of what shift is measured on."""
         digest = hashlib.sha256(super().fingerprint().encode())
-        digest.update(self.groups.tobytes() + self.test_periods.tobytes())
+        digest.update(self._labelled_periods().tobytes() + self.test_periods.tobytes())
         train, splits = self.encoded or (None, [])
         for X in splits and [train, *splits]:
             hash_items(digest, X)

@@ -58,7 +58,7 @@ def left_out(results: Results, measure: str) -> list[str]:
 def write_page(results: Results, path: str | Path) -> None:
     """Write the page of a study's results."""
     if is_temporal(results):
-        body = [_head(results), *temporal_body(results)]
+        body = temporal_body(results)
     else:
         body = [_head(results), _data(results)]
         body += [_measure(results, measure) for measure in results.measures]

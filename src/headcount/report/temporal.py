@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headcount._core.types import Floats
+from headcount.data.temporal import LEAST_GROUPS
 from headcount.measures import rank_correlations
 from headcount.report import figures
 from headcount.report.page import drawn, frame_table
@@ -20,11 +21,13 @@ from headcount.report.temporal_figures import (
     shift_boxes,
 )
 from headcount.report.temporal_tables import (
+    average_ranks,
     balanced_table,
     data_table,
     errors_table,
     left_out_list,
     main_methods,
+    mean_errors,
     series_of,
     shares_of,
 )
@@ -50,11 +53,10 @@ def is_temporal(results: Results) -> bool:
 
 
 def temporal_body(results: Results) -> list[str]:
-    """Sections of the page between its head and how it was run."""
+    """Sections of the page, up to how it was run."""
     methods = main_methods(results)
-    notes = "".join(f"<li>{escape(n)}</li>" for n in results.provenance.get("notes", []))
     parts = [
-        f"<ul>{notes}</ul>" if notes else "",
+        _head(results, methods),
         "<h2>Data</h2><h3>Table 1: data sets</h3>" + data_table(results),
         _strips(results),
         left_out_list(results),
@@ -62,11 +64,44 @@ def temporal_body(results: Results) -> list[str]:
         f"<p class=note>{escape(RANKS_NOTE)}</p>" + errors_table(results, methods),
         _balanced(results),
         "<h2>Shift</h2>" + _shift(results),
-        _ends(results, methods),
         _ranks(results, methods),
+        _ends(results, methods),
         "<h2>Every class over time</h2>" + _series(results),
     ]
     return [part for part in parts if part]
+
+
+def _head(results: Results, methods: list[str]) -> str:
+    """Title, the best methods, and what a reader should know first."""
+    about = results.provenance
+    lead = []
+    for measure in results.measures:
+        ranks = average_ranks(mean_errors(results, measure, methods))
+        best = [escape(methods[i]) for i in np.flatnonzero(ranks == ranks.min())]
+        lead.append(f"{measure.upper()}: <b>{', '.join(best)}</b> ({ranks.min():.2f})")
+    bad = "".join(f"<p class=bad>Failed: {escape(f)}</p>" for f in results.failures())
+    notes = "".join(f"<li>{escape(n)}</li>" for n in [*about.get("notes", []), *_few(results)])
+    return (
+        f"<h1>{escape(about['study']['name'])}</h1>"
+        "<p class=note>Labelled items up to a date, then every later period as it came: how well "
+        "quantifiers estimate the shares of its classes.</p>"
+        f"<p class=lead>Best average rank over the data sets — {'; '.join(lead)}.</p>{bad}"
+        + (f"<ul>{notes}</ul>" if notes else "")
+    )
+
+
+def _few(results: Results) -> list[str]:
+    """Data sets with too few labelled periods for the methods that are fitted with groups."""
+    grouped = [m["name"] for m in results.provenance["study"]["methods"] if m.get("groups")]
+    found = []
+    for name, about in results.provenance["datasets"].items():
+        labelled = sum(role != "test" for role in about["temporal"]["roles"])
+        if grouped and labelled < LEAST_GROUPS:
+            found.append(
+                f"{', '.join(grouped)} was fitted to {name} without groups: its labelled items are "
+                f"of {labelled} periods, and {LEAST_GROUPS} are needed."
+            )
+    return found
 
 
 def _strips(results: Results) -> str:
@@ -146,9 +181,9 @@ def _ends(results: Results, methods: list[str]) -> str:
     parts = []
     for name in results.datasets:
         moved = shift["kld"][shift["dataset"] == name]
-        few = max(1, round(FIFTH * len(moved)))
+        few = max(2, round(FIFTH * len(moved)))
         order = np.argsort(moved, kind="stable")
-        if len(moved) < 2 * few or len(moved) < 4:
+        if len(moved) < 3 * few:
             parts.append(f"<p class=note>{escape(name)}: too few splits to compare fifths.</p>")
             continue
         rows = [series_of(results, name, m) for m in methods]

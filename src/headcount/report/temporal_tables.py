@@ -146,11 +146,11 @@ def left_out_list(results: Results) -> str:
     parts = []
     for name, about in results.provenance["datasets"].items():
         story = about["temporal"]
-        said = [f"{n:,} {why}" for why, n in story["read"].items()]
-        said += [f"{n:,} {why}" for why, n in story["outside"].items()]
+        said = [f"{n:,} {why}" for why, n in story["read"]]
+        said += [f"{n:,} {why}" for why, n in story["outside"]]
         said += [
             f"{n:,} of the class {c!r}, which is too rare in training, dropped"
-            for c, n in story["rare"].items()
+            for c, n in story["rare"]
         ]
         said += [
             f"{taken:,} of {there:,} {part} items drawn"

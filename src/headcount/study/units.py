@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -127,7 +126,7 @@ def select_settings(unit: Unit) -> Frame:
     for trial in unit.trials:
         errors, failure = dict.fromkeys(trial.labels, np.nan), ""
         try:
-            fitted = _fit(trial, shared, None)
+            fitted = shared.fit(trial.quantifier)
             estimates = shared.predict_bags(fitted, pool, bags)
             truth, _ = aligned_truth(bags, fitted.classes_)
             for label in trial.labels:
@@ -174,11 +173,13 @@ def estimate_bags(unit: Unit) -> Frame:
 
 def _fit(trial: Trial, shared: SharedPasses, data: Any) -> Quantifier:
     """Fit a trial, on a pass that it shares or with the periods of the labelled items."""
-    if not trial.groups or data is None:
+    if not trial.groups:
         return shared.fit(trial.quantifier)
+    if data.groups is None:
+        has_periods = "periods" in trial.quantifier.get_params(deep=False)
+        plain = {"periods": False} if has_periods else {}
+        return shared.fit(configured(trial.quantifier, plain))
     fit: Any = trial.quantifier.fit
-    if "groups" not in signature(fit).parameters:
-        return shared.fit(trial.quantifier)
     fitted: Quantifier = fit(shared.X, shared.y, groups=data.groups)
     return fitted
 
