@@ -338,6 +338,37 @@ def test_settings_are_selected_on_the_development_window(done, tmp_path):
     assert "MLLS-BCTS" in errors_table(results, main_methods(results))
 
 
+def test_classifiers_that_read_texts_are_given_texts(done, tmp_path):
+    (tmp_path / "texts.csv").write_bytes((done / "texts.csv").read_bytes())
+    text = SMALL.replace("min_df = 1", 'min_df = 1\nvectorizer = "texts"')
+    text = text.replace('kind = "logistic"', 'kind = "headcount.text.bm25.BM25Classifier"')
+    text = text.replace("balanced = true\n", "").replace("intervals = true\n", "")
+    (tmp_path / "texts.toml").write_text(text)
+    study = load(tmp_path / "texts.toml")
+    results = run(study, tmp_path / "out", n_jobs=1)
+    assert isinstance(study.datasets[0].train.X[0], str)
+    assert not results.failures()
+    same = Results.read(done / "out")
+    np.testing.assert_allclose(results.shift["mmd"], same.shift["mmd"])  # tf-idf, as there
+
+
+def test_balanced_training_is_a_parameter_of_the_classifier(tmp_path):
+    from headcount.study import build
+    from headcount.study.config import ClassifierSpec, MethodSpec
+
+    kinds = {
+        "lr": ClassifierSpec(kind="logistic"),
+        "net": ClassifierSpec(kind="fine-tuned", parameters={"learning_rate": 2e-5}),
+    }
+    for name, parameter, value in (("lr", "class_weight", "balanced"), ("net", "balanced", True)):
+        plain, twin = build.methods(
+            MethodSpec(quantifier="PACC", classifier=name, balanced=True), kinds
+        )
+        assert (plain.balances, twin.balances, twin.name) == ("", "PACC", "PACC, balanced")
+        assert getattr(twin.quantifier.classifier, parameter) == value
+        assert getattr(plain.quantifier.classifier, parameter) in (None, False)
+
+
 def test_scores_of_a_file_take_the_place_of_a_classifier(rng, tmp_path):
     rows = ["when,label,p,q"]
     for month in range(1, 9):

@@ -5,7 +5,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from scipy import sparse  # noqa: E402
 from scipy.optimize import minimize  # noqa: E402
+from sklearn.decomposition import TruncatedSVD  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 
 from headcount import BBSE, Bags  # noqa: E402
@@ -131,3 +133,15 @@ def test_a_bag_is_the_same_in_any_order():
     X, y = made(0, [0.5, 0.5], 200)
     net = IWDAN(epochs=2, features=(4,), n_threads=1).fit(X, y)
     np.testing.assert_array_equal(net.predict(X[:60]), net.predict(X[59::-1]))
+
+
+def test_wide_sparse_items_are_reduced_as_by_hand(rng):
+    y = np.repeat([0, 1], 60)
+    X = sparse.csr_matrix((rng.random((120, 40)) < 0.1) + 2.0 * (np.arange(40) < 5) * y[:, None])
+    bags = Bags.from_lists([np.arange(40), np.arange(50, 110)], 120)
+    options = {"epochs": 5, "n_threads": 1, "random_state": 3}
+    found = IWDAN(components=8, **options).fit(X, y).predict_bags(X, bags)
+    reduced = TruncatedSVD(8, random_state=3).fit(X.astype(np.float32))
+    dense = reduced.transform(X.astype(np.float32)).astype(np.float32)
+    want = IWDAN(**options).fit(dense, y).predict_bags(dense, bags)
+    np.testing.assert_allclose(found, want, atol=1e-6)

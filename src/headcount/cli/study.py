@@ -13,7 +13,9 @@ Folder = Annotated[Path, typer.Argument(help="Folder of the study's results.")]
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="Study to start from: small or tweets.")] = "small",
+    name: Annotated[
+        str, typer.Argument(help="Study to start from: small, tweets or temporal.")
+    ] = "small",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write.")] = None,
 ) -> None:
     """Write a study that comes with the package, to run or to change."""

@@ -9,6 +9,8 @@ from typing import Any, Self
 import joblib
 import numpy as np
 import torch
+from scipy import sparse
+from sklearn.decomposition import TruncatedSVD
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount._core import validation as check
@@ -54,6 +56,9 @@ class IWDAN(Quantifier):
     held_out : float, default 0.2
         Share of the labelled items that the weights are estimated from instead of trained on; 0
         estimates them from the training items, as published, which the network knows too well.
+    components : int, default 100
+        Sparse items with more columns, such as tf-idf, are first reduced to so many by a truncated
+        singular value decomposition of the labelled ones.
     device : str, default 'auto'
     n_threads : int, optional
     checkpoint : path, optional
@@ -96,6 +101,7 @@ class IWDAN(Quantifier):
         momentum: float = 0.9,
         wait: float = 0.5,
         held_out: float = 0.2,
+        components: int = 100,
         device: str = "auto",
         n_threads: int | None = None,
         checkpoint: str | Path | None = None,
@@ -113,6 +119,7 @@ class IWDAN(Quantifier):
         self.momentum = momentum
         self.wait = wait
         self.held_out = held_out
+        self.components = components
         self.device = device
         self.n_threads = n_threads
         self.checkpoint = checkpoint
@@ -125,9 +132,9 @@ class IWDAN(Quantifier):
         labels = check.labels(y)
         self.classes_, self.codes_ = check.encode(labels)
         check.two_or_more(self.classes_)
-        self.items_ = self._items(X, reset=True)
-        check.same_length(len(self.items_), labels)
         self.seed_ = as_seed(self.random_state)
+        self.reducer_ = self._reducer(X, labels)
+        self.items_ = self._items(X)
         mean, spread = self.items_.mean(axis=0), self.items_.std(axis=0)
         self.scaling_ = mean, np.where(spread > 1e-6, spread, 1).astype(np.float32)
         return self
@@ -215,25 +222,32 @@ class IWDAN(Quantifier):
             mix_seed(self.seed_, 2),
         )
 
-    def _items(self, X: Any, *, reset: bool = False) -> Any:
-        return validate_data(self, X, reset=reset, dtype=np.float32)
+    def _reducer(self, X: Any, labels: Any) -> Any:
+        """What makes wide sparse items dense; None for all others."""
+        found = validate_data(self, X, dtype=np.float32, accept_sparse="csr")
+        check.same_length(found.shape[0], labels)
+        few = min(self.components, found.shape[0])
+        if not sparse.issparse(found) or found.shape[1] <= few:
+            return None
+        return TruncatedSVD(few, random_state=self.seed_ % 2**32).fit(found)
+
+    def _items(self, X: Any) -> Any:
+        found = validate_data(self, X, reset=False, dtype=np.float32, accept_sparse="csr")
+        if self.reducer_ is not None:
+            return self.reducer_.transform(found).astype(np.float32)
+        return found.toarray() if sparse.issparse(found) else found
 
     def _check_params(self) -> None:
         for name in ("features", "discriminator"):
             for width in getattr(self, name):
                 check.whole(f"a width of {name}", width)
-        for name in ("epochs", "batch_size"):
+        for name in ("epochs", "batch_size", "components"):
             check.whole(name, getattr(self, name))
         check.at_least("learning_rate", self.learning_rate, 1e-12)
         for name in ("weight_decay", "strength"):
             check.at_least(name, getattr(self, name), 0)
         for name in ("dropout", "momentum", "held_out", "wait"):
             check.at_least(name, getattr(self, name), 0, 0.99)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        return tags
 
 
 class DANN(IWDAN):
