@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -39,7 +39,7 @@ def track(items: Iterable[Item], what: str, total: int, show: bool) -> Iterator[
             progress.advance(task)
 
 
-@contextlib.contextmanager
+@contextmanager
 def follow(total: int, what: str) -> Iterator[Callable[[int], None]]:
     """Give a function to call with the bytes that were read; a terminal sees them as a bar."""
     if not sys.stderr.isatty():
@@ -52,3 +52,15 @@ def follow(total: int, what: str) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
         task = progress.add_task(what, total=total)
         yield lambda n: progress.advance(task, n)
+
+
+@contextmanager
+def announce(show: bool) -> Iterator[Callable[[str], None]]:
+    """Give a function that says on standard error what is being done, in one line that changes."""
+    if not show:
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("starting") as status:
+        yield status.update

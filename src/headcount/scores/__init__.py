@@ -9,6 +9,7 @@ from headcount.scores.calibration import (
 )
 from headcount.scores.crossfit import cross_fit
 from headcount.scores.scorer import Held, Scorer
+from headcount.scores.stacking import stack
 
 __all__ = [
     "Calibrator",
@@ -19,4 +20,5 @@ __all__ = [
     "SoftmaxCalibrator",
     "cross_fit",
     "make_calibrator",
+    "stack",
 ]

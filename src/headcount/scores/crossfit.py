@@ -14,10 +14,11 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from headcount._core import validation as check
-from headcount._core.types import Floats
+from headcount._core.types import Floats, Ints
 from headcount.exceptions import InputError
 from headcount.scores.kinds import predicts_best_score, score_items, score_kind
 from headcount.scores.scorer import Scorer
+from headcount.scores.sources import Source
 from headcount.scores.splits import Split, is_share, make_splits, too_few
 
 
@@ -76,7 +77,7 @@ def cross_fit(
     )
     kind = "label" if labels_only else score_kind(fitted[0], len(classes))
     folds = tuple(fitted[: len(splits)])
-    scores, order = _held_scores(folds, X, splits, classes, kind)
+    scores, order, fold = _held_scores(folds, X, splits, classes, kind)
     return Scorer(
         classes,
         frequency,
@@ -86,7 +87,75 @@ def cross_fit(
         folds,
         fitted[-1] if len(fitted) > len(splits) else None,
         predicts_best_score(fitted[0], X, classes, kind),
+        fold=fold,
     )
+
+
+def cross_fit_source(
+    source: Source,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    groups: Any = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> dict[str, dict[str, Scorer]]:
+    """A pass of every classifier of a source, by family and name, over the same folds.
+
+    What looks at the items is fitted once in a fold for all of them.
+    """
+    array = check.labels(y)
+    check.same_length(_num_samples(X), array)
+    classes, codes = check.encode(array)
+    check.two_or_more(classes)
+    frequency = np.bincount(codes, minlength=len(classes)) / len(codes)
+    splits = make_splits(X, codes, classes, cv, groups=groups, random_state=random_state)
+    seen = X if source.once is None else source.once.transform(X)
+    seen = seen.tocsr() if sparse.issparse(seen) else seen
+    heads = [
+        (family, name, head)
+        for family, some in source.families.items()
+        for name, head in some.items()
+    ]
+    # A head by fold: the classifier from items to scores, what its scores are, and those held out.
+    fitted = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_heads)(source, [h for _, _, h in heads], seen, array, split, classes)
+        for split in splits
+    )
+    order, items, fold = _item_order(splits)
+    found: dict[str, dict[str, Scorer]] = {}
+    for h, (family, name, _) in enumerate(heads):
+        folds, kinds, parts = zip(*(of_fold[h] for of_fold in fitted), strict=True)
+        scorer = Scorer(
+            classes,
+            frequency,
+            np.vstack(parts)[order],
+            codes[items],
+            kinds[0],
+            folds,
+            fold=fold,
+        )
+        found.setdefault(family, {})[name] = scorer
+    return found
+
+
+def _fit_heads(
+    source: Source, heads: list[Any], X: Any, y: NDArray[Any], split: Split, classes: NDArray[Any]
+) -> list[tuple[Any, str, Floats]]:
+    """Fitted classifiers of a fold with the scores of the items that it holds out."""
+    (rows, test), front = split, None
+    part, other = _safe_indexing(X, rows), _safe_indexing(X, test)
+    if source.front is not None:
+        front = clone(source.front)
+        part, other = front.fit_transform(part, y[rows]), front.transform(other)
+    found = []
+    for head in heads:
+        fitted = _fit(clone(head), part, y[rows], np.arange(len(rows)), classes)
+        kind = score_kind(fitted, len(classes))
+        scores = score_items(fitted, other, classes, kind)
+        found.append((source.joined(front, fitted), kind, scores))
+    return found
 
 
 def _fit(
@@ -106,10 +175,11 @@ def _fit(
 
 def _held_scores(
     folds: tuple[Any, ...], X: Any, splits: list[Split], classes: NDArray[Any], kind: str
-) -> tuple[Floats, NDArray[Any]]:
-    """Scores of the held-out items, in the order of the items, and which these are."""
+) -> tuple[Floats, Ints, Ints]:
+    """Scores of the held-out items, in the order of the items, which these are, and their folds."""
     if not splits:
-        return np.empty((0, len(classes))), np.empty(0, dtype=np.int64)
+        none = np.empty(0, dtype=np.int64)
+        return np.empty((0, len(classes))), none, none
     parts = []
     for fitted, (_, test) in zip(folds, splits, strict=True):
         part = score_items(fitted, _safe_indexing(X, test), classes, kind)
@@ -119,9 +189,16 @@ def _held_scores(
                 f"{len(classes)} classes. Pass a smaller cv, or more items of the rare classes."
             )
         parts.append(part)
+    order, items, fold = _item_order(splits)
+    return np.vstack(parts)[order], items, fold
+
+
+def _item_order(splits: list[Split]) -> tuple[Ints, Ints, Ints]:
+    """Order that puts held-out items back in theirs, which these are, and their folds."""
     items = np.concatenate([test for _, test in splits])
+    fold = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
     order = np.argsort(items, kind="stable")
-    return np.vstack(parts)[order], items[order]
+    return order, items[order], fold[order]
 
 
 def _frozen(classifier: Any, X: Any, y: NDArray[Any], labels_only: bool) -> Scorer:

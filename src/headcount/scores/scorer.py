@@ -72,6 +72,7 @@ class Scorer:
     predicts_best : False for a classifier whose prediction is not its best-scored class
     calibrator : fitted calibrator, or None
     names : columns of the scores that were learnt from, if these came with names
+    fold : for each held-out item, the number of the classifier in `folds` that scored it
     """
 
     classes: NDArray[Any]
@@ -84,6 +85,7 @@ class Scorer:
     predicts_best: bool = True
     calibrator: Any = None
     names: tuple[str, ...] | None = None
+    fold: Ints | None = None
 
     @classmethod
     def from_scores(

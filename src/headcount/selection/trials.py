@@ -1,145 +1,142 @@
-"""Methods tried on bags of labelled items that they did not learn from."""
+"""Methods tried on bags with known shares that they did not learn from."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 
 from headcount._core.attempt import attempt
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.exceptions import InputError
 from headcount.kernels.simplex import project
 from headcount.measures import Measure, measure
+from headcount.methods.bayes import BayesQuantifier
+from headcount.methods.blend import Blend
 from headcount.methods.scored import ScoreQuantifier
-from headcount.protocols import DirichletPrevalence, NaturalPrevalence, UniformPrevalence
-from headcount.scores.scorer import Scorer
+from headcount.selection.cases import Case
 
-N_BAGS = 300  # for each time that the labelled items are parted
-FOLDS = 5  # bags are made of one part of the labelled items, methods learn from the others
-REPEATS = 4  # times that they are parted, if that is quickly done
-QUICK = 50_000  # numbers of scores up to which it is
 MEMBERS = 4  # best candidates that a blend may be made of
 LEAST = 0.05  # weight below which a member is left out
+PARTS = 5  # of the bags: the weights of a blend for one come from the others
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A candidate, its mean error, its answers for all bags, and why there are none."""
+    """A candidate, its errors and answers for all bags, and why there are none."""
 
     name: str
     quantifier: ScoreQuantifier
-    error: float
+    errors: Floats
     answers: Floats | None = None
     reason: str = ""
+    seconds: float = 0.0
+
+    @property
+    def error(self) -> float:
+        """Mean error; infinite if it failed."""
+        return float(self.errors.mean()) if self.answers is not None else float("inf")
 
 
 class Trials:
-    """Bags with known shares of held-out items, one fold after the other.
+    """Bags with known shares, on which candidates are compared.
 
     Parameters
     ----------
-    scorer : classifier pass with held-out scores
+    cases : what is learnt from, and the bags
     which : measure
-    expect : how far the shares of the bags move
-    size : items of a bag; 250 by default, or a fifth of the labelled ones if that is less
-    seed : int
+    independent : whether the bags are of different items, so that each counts for itself; else
+        the bags of a case are one observation
     """
 
-    def __init__(
-        self, scorer: Scorer, which: str | Measure, expect: str, size: int | None, seed: int
-    ):
-        self.scorer, self.scores, self.codes = scorer, scorer.scores, scorer.codes
-        self.measure = measure(which)
-        if np.bincount(self.codes, minlength=len(scorer.classes)).min() < 2 * FOLDS:
-            raise InputError(
-                f"at least {2 * FOLDS} labelled items of every class are needed to compare methods "
-                "on: use BayesQuantifier or SLD."
-            )
-        self.size = size or int(np.clip(len(self.codes) // 5, 20, 250))
-        self.folds: list[tuple[Ints, Ints, Bags]] = []
-        for repeat in range(REPEATS if self.scores.size <= QUICK else 1):
-            splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=(seed + repeat) % 2**32)
-            for learnt, other in splitter.split(self.scores, self.codes):
-                drawn = self._bags(self.codes[other], expect, seed + len(self.folds))
-                self.folds.append((learnt, other, drawn))
-        self.truth = np.vstack([np.asarray(bags.prevalence) for _, _, bags in self.folds])
-
-    def _bags(self, codes: Ints, expect: str, seed: int) -> Bags:
-        classes = np.arange(len(self.scorer.classes))
-        wanted = [expect] if expect != "learn" else ["any shift", "mild shift", "no shift"]
-        common: Any = {"n_bags": N_BAGS // FOLDS // len(wanted), "size": self.size}
-        common |= {"random_state": seed}
-        centre = tuple(self.scorer.frequency)
-        protocols: dict[str, Any] = {
-            "any shift": UniformPrevalence(**common),
-            "mild shift": DirichletPrevalence(concentration=30.0, centre=centre, **common),
-            "no shift": NaturalPrevalence(**common),
-        }
-        drawn = [protocols[name].draw(codes, classes=classes) for name in wanted]
-        lists = [items for part in drawn for items in part]
-        return Bags.from_lists(lists, len(codes)).with_truth(codes, classes=classes)
+    def __init__(self, cases: Sequence[Case], which: str | Measure, *, independent: bool):
+        self.cases, self.measure = cases, measure(which)
+        self.truth = np.vstack([case.truth for case in cases])
+        self.sizes = np.concatenate([case.sizes for case in cases])
+        owner = np.repeat(np.arange(len(cases)), [len(case.truth) for case in cases])
+        self.unit: Ints = np.arange(len(owner)) if independent else owner
 
     def run(self, name: str, q: ScoreQuantifier, until: float = np.inf) -> Trial:
-        """Mean error of a method that learns from the items a bag was not made of.
-
-        It is given up when the clock is past `until`.
-        """
+        """Errors of a method; it is given up when the clock is past `until`."""
+        began = time.monotonic()
         answers, reason = attempt(lambda: self._all_answers(q, until))
+        taken = time.monotonic() - began
         if answers is None:
-            return Trial(name, q, float("inf"), reason=reason or "given up: out of time")
-        return Trial(name, q, self._error(answers, self.truth), answers)
+            why = reason or "given up: out of time"
+            return Trial(name, q, np.full(len(self.truth), np.inf), None, why, taken)
+        return Trial(name, q, self._errors(answers, slice(None)), answers, "", taken)
 
     def _all_answers(self, q: ScoreQuantifier, until: float) -> Floats | None:
-        """Answers for the bags of all folds; None if time runs out."""
+        """Answers for the bags of all cases; None if time runs out."""
         parts = []
-        for fold in self.folds:
+        for case in self.cases:
             if time.monotonic() > until:
                 return None
-            parts.append(self._answers(q, *fold))
+            fitted = teach_shift(clone(q).fit_scorer(case.learn), case.past)
+            parts.append(fitted.estimate(case.views))
         return np.vstack(parts)
 
-    def _answers(self, q: ScoreQuantifier, learnt: Ints, other: Ints, bags: Bags) -> Floats:
-        fitted: ScoreQuantifier = clone(q).fit_scorer(self.scorer.part(learnt))
-        return fitted.estimate([(self.scores[other], bags)])
+    def _errors(self, answers: Floats, rows: Any) -> Floats:
+        return np.asarray(self.measure(self.truth[rows], answers, sizes=self.sizes[rows]))
 
-    def _error(self, answers: Floats, truth: Floats) -> float:
-        sizes = np.full(len(truth), self.size)
-        return float(np.mean(self.measure(truth, answers, sizes=sizes)))
+    def within(self, several: Sequence[Trial], n_errors: float) -> list[Trial]:
+        """Candidates that are no more than some standard errors worse than the best, in order.
 
-    def blended(self, several: list[Trial]) -> tuple[list[tuple[Trial, float]], float] | None:
-        """The best candidates with the weights whose mean errs least, and its error.
+        The standard error is that of the difference of the two, over the same bags.
+        """
+        best = min(several, key=lambda t: t.error)
+        found = []
+        for trial in (t for t in several if t.answers is not None):
+            gap, se = self._gap(trial, best)
+            if gap <= n_errors * se + 1e-9:  # rounding decides nothing
+                found.append(trial)
+        return found
 
-        The weights for the bags of a fold come from the others, so that the error of the blend can
+    def _gap(self, one: Trial, best: Trial) -> tuple[float, float]:
+        """Mean difference of the errors, and its standard error."""
+        difference = one.errors - best.errors
+        counts = np.bincount(self.unit)
+        means = np.bincount(self.unit, difference) / counts
+        if len(means) < 2:
+            return float(difference.mean()), 0.0
+        return float(difference.mean()), float(means.std(ddof=1) / np.sqrt(len(means)))
+
+    def blended(self, several: Sequence[Trial]) -> Trial | None:
+        """The best candidates with the weights whose mean errs least; None if that is one alone.
+
+        The weights for a part of the bags come from the others, so that the error of the blend can
         be compared with that of a single candidate.
         """
         best = sorted((t for t in several if t.answers is not None), key=lambda t: t.error)
         best = best[:MEMBERS]
-        if len(best) < 2:
+        if len(best) < 2 or len(np.unique(self.unit)) < PARTS:
             return None
         stack = np.array([t.answers for t in best])
-        lengths = [len(bags) for _, _, bags in self.folds]
-        fold = np.repeat(np.arange(len(self.folds)), lengths) % FOLDS
+        part = self.unit % PARTS
         found, crossed = [], np.empty_like(self.truth)
-        for f in range(FOLDS):
-            found.append(self._weights(stack[:, fold != f], self.truth[fold != f]))
-            crossed[fold == f] = np.tensordot(found[-1], stack[:, fold == f], axes=1)
+        for f in range(PARTS):
+            rows = np.flatnonzero(part != f)
+            found.append(self._weights(stack[:, rows], rows))
+            crossed[part == f] = np.tensordot(found[-1], stack[:, part == f], axes=1)
         weights = np.mean(found, axis=0)
         weights[weights < LEAST] = 0.0
         weights /= weights.sum()
-        parts = [(t, float(w)) for t, w in zip(best, weights, strict=True) if w > 0]
-        return (parts, self._error(crossed, self.truth)) if len(parts) > 1 else None
+        pairs = [(t, float(w)) for t, w in zip(best, weights, strict=True) if w > 0]
+        if len(pairs) < 2:
+            return None
+        blend = Blend(quantifiers=[t.quantifier for t, _ in pairs], weights=[w for _, w in pairs])
+        name = " + ".join(f"{w:.2f} {t.name}" for t, w in pairs)
+        return Trial(name, blend, self._errors(crossed, slice(None)), crossed)
 
-    def _weights(self, stack: Floats, truth: Floats) -> Floats:
+    def _weights(self, stack: Floats, rows: Ints) -> Floats:
         """Weights by projected subgradient descent on the mean error, from equal ones."""
 
         def error(weights: Floats) -> float:
-            return self._error(np.tensordot(weights, stack, axes=1), truth)
+            return float(self._errors(np.tensordot(weights, stack, axes=1), rows).mean())
 
         weights = np.full(len(stack), 1 / len(stack))
         best, least = weights, np.inf
@@ -154,3 +151,12 @@ class Trials:
                 break
             weights = project((weights - 0.2 / np.sqrt(step) * slope / length)[None])[0]
         return best
+
+
+def teach_shift(fitted: ScoreQuantifier, past: Bags | None) -> ScoreQuantifier:
+    """Let a fitted quantifier that has a prior learn from past groups how far shares move."""
+    if past is not None:
+        for q in fitted.members_ if isinstance(fitted, Blend) else [fitted]:
+            if isinstance(q, BayesQuantifier) and q.expect == "learn":
+                q.learn_shift(None, past)
+    return fitted

@@ -25,7 +25,7 @@ from headcount.methods.scored import ScoreQuantifier
 from headcount.protocols import DirichletPrevalence, NaturalPrevalence, UniformPrevalence
 from headcount.scores.columns import column_encoder, is_numeric
 from headcount.selection.auto import AutoQuantifier
-from headcount.selection.trials import FOLDS
+from headcount.selection.cases import FOLDS
 from headcount.tables.channels import Channels
 from headcount.tables.model import Inputs, Model
 from headcount.tables.notes import Note, reading_notes
