@@ -15,8 +15,10 @@ from headcount.scores.joined import StackedClassifier, add_logits, blurred_logit
 from headcount.scores.scorer import Scorer
 
 BLURS = (1e-6, 1e-3, 1e-2)  # of posteriors, the one with the best likelihood is taken
-EQUAL = 1.0  # how strongly weights are held at equal shares, in items
-STRENGTHS = (np.inf, 100.0, 10.0)  # how strongly a class's weights are held at the common ones
+# How strongly weights are held at equal shares, and a class's weights at the common ones, in items.
+STRENGTHS = ((100.0, np.inf), (10.0, np.inf), (10.0, 100.0), (10.0, 10.0))
+SCALE = 1.0, np.inf  # the same where there is one classifier
+BIAS = 0.01  # of the first, that holds biases at 0
 
 Model = tuple[Floats, Floats]  # weights of shape (m, k), bias of shape (k,)
 
@@ -81,7 +83,7 @@ def _likeliest_blur(scorer: Scorer) -> float:
 def _losses_with(scorer: Scorer, blur: float) -> Floats:
     fold = np.arange(len(scorer.codes)) % 2 if scorer.fold is None else scorer.fold
     logits = blurred_logits(scorer.scores, scorer.kind, blur)[None]
-    return _losses(_cross_joined(logits, scorer.codes, fold, np.inf)[1], scorer.codes)
+    return _losses(_cross_joined(logits, scorer.codes, fold, SCALE)[1], scorer.codes)
 
 
 def _check(scorers: Sequence[Scorer]) -> tuple[Scorer, Ints]:
@@ -116,7 +118,7 @@ def _likeliest(logits: Floats, codes: Ints, fold: Ints) -> tuple[list[Model], Fl
 
 
 def _cross_joined(
-    logits: Floats, codes: Ints, fold: Ints, strength: float
+    logits: Floats, codes: Ints, fold: Ints, strength: tuple[float, float]
 ) -> tuple[list[Model], Floats]:
     """A model for every fold, of the other items, and the joined logits of the fold's items."""
     values, models = np.empty(logits.shape[1:]), []
@@ -127,14 +129,15 @@ def _cross_joined(
     return models, values
 
 
-def _fit(logits: Floats, codes: Ints, strength: float) -> Model:
+def _fit(logits: Floats, codes: Ints, strength: tuple[float, float]) -> Model:
     """Weights and bias with the largest penalised likelihood.
 
-    The common weights are held at 1 / m, and a class's deviations from them at 0 by `strength`.
+    The common weights are held at 1 / m, and a class's deviations from them at 0, by `strength`.
     Weights may be negative: what a poor classifier sees too, a good one may count less.
     """
     m, n, k = logits.shape
-    rows, free = np.arange(n), np.isfinite(strength)
+    (equal, close), rows = strength, np.arange(n)
+    free = np.isfinite(close)
 
     def parts(theta: Floats) -> tuple[Floats, Floats, Floats]:
         off = theta[m + k :].reshape(m, k) if free else np.zeros((m, k))
@@ -148,11 +151,11 @@ def _fit(logits: Floats, codes: Ints, strength: float) -> Model:
         rest[rows, codes] -= 1.0
         slope = np.einsum("mnk,nk->mk", logits, rest)
         away = common - 1 / m
-        loss += 0.5 * EQUAL * float(away @ away + 0.01 * bias @ bias)
-        slopes = [slope.sum(axis=1) + EQUAL * away, rest.sum(axis=0) + 0.01 * EQUAL * bias]
+        loss += 0.5 * equal * float(away @ away + BIAS * bias @ bias)
+        slopes = [slope.sum(axis=1) + equal * away, rest.sum(axis=0) + BIAS * equal * bias]
         if free:
-            loss += 0.5 * strength * float(np.sum(off**2))
-            slopes.append((slope + strength * off).ravel())
+            loss += 0.5 * close * float(np.sum(off**2))
+            slopes.append((slope + close * off).ravel())
         return loss / n, np.concatenate(slopes) / n
 
     start = np.zeros(m + k + (m * k if free else 0))
