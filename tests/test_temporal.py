@@ -7,9 +7,11 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
-from headcount import InputError, measure
+from headcount import MLLS, PACC, HDx, InputError, measure
 from headcount.cli.app import app
 from headcount.data.cutting import Preparation, cut_by_time
+from headcount.data.dataset import Dataset
+from headcount.data.temporal import Periods
 from headcount.data.timed import read_timed_table
 from headcount.data.windows import Windows
 from headcount.kernels import shift
@@ -22,7 +24,7 @@ from headcount.report.temporal_tables import (
     errors_table,
     main_methods,
 )
-from headcount.study import Results, load, run
+from headcount.study import Method, Results, Study, load, run
 from headcount.study.build import quantifier_classes
 
 WORDS = {
@@ -216,8 +218,6 @@ def test_results_are_those_by_hand(done):
     assert bags.sizes.tolist() == [60] * 6
     from sklearn.linear_model import LogisticRegression
 
-    from headcount import MLLS, PACC
-
     mlls = MLLS(LogisticRegression(max_iter=1000), calibrator="bcts").fit(*labelled)
     frame = results.by("rae", "moods")
     mine = frame.rows(frame["method"] == "MLLS-BCTS")
@@ -321,6 +321,15 @@ def test_faults(done, tmp_path, old, new, words):
     assert words in str(caught.value)
 
 
+def test_groups_need_a_method_and_data_that_have_them(done):
+    data = load(done / "mine.toml").datasets[0]
+    with pytest.raises(InputError, match="HDx is not fitted with groups"):
+        Study("x", [data], [Method("HDx", HDx(), groups=True)], Periods())
+    plain = Dataset("plain", data.train, data.test)
+    with pytest.raises(InputError, match="'plain' has no periods for groups"):
+        Study("x", [plain], [Method("PACC", PACC(), groups=True)])
+
+
 def test_settings_are_selected_on_the_development_window(done, tmp_path):
     (tmp_path / "texts.csv").write_bytes((done / "texts.csv").read_bytes())
     text = SMALL.replace('kind = "logistic"', 'kind = "logistic"\ngrid.C = [0.01, 1.0]')
@@ -418,6 +427,30 @@ def test_large_data_are_drawn_from_and_it_is_told(done):
     assert data.story["drawn"]["train"] == [100, 360]
     again = cut_by_time("m", items, windows, Preparation(min_df=1, most_train=100, most_test=40))
     assert data.fingerprint() == again.fingerprint()
+
+
+def test_the_automatic_quantifier_is_given_past_periods(tmp_path):
+    """With a class that is too new to leave whole months out, and with too few months."""
+    corpus(tmp_path / "texts.csv")
+    late = "".join(
+        f"2020-{m:02}-20,new,new,fresh start {m} {i}\n" for m in (5, 6, 8) for i in range(25)
+    )
+    with (tmp_path / "texts.csv").open("a") as file:
+        file.write(late)
+    method = (
+        '[[methods]]\nquantifier = "AutoQuantifier"\nclassifier = "base"\ngroups = true\n'
+        "parameters = { periods = true, budget = 0 }\n"
+    )
+    head, rest = SMALL.split("[[methods]]", 1)
+    text = head + method + rest[rest.index("[[datasets]]") :]
+    second = text[text.index("[[datasets]]") :].replace('"moods"', '"few"')
+    second = second.replace('train = ["",', 'train = ["2020-05",')
+    (tmp_path / "auto.toml").write_text(text + second)
+    study = load(tmp_path / "auto.toml")
+    assert [data.groups is None for data in study.datasets] == [False, True]
+    results = run(study, tmp_path / "out", n_jobs=1)
+    assert not results.failures()
+    assert results.by("ae")["ae"].mean() < 0.15
 
 
 def test_the_example_is_whole():

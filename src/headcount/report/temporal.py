@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headcount._core.types import Floats
-from headcount.data.temporal import LEAST_GROUPS
+from headcount.data.temporal import LEAST_GROUPS, can_leave_out
 from headcount.measures import rank_correlations
 from headcount.report import figures
 from headcount.report.page import drawn, frame_table
@@ -91,15 +91,15 @@ def _head(results: Results, methods: list[str]) -> str:
 
 
 def _few(results: Results) -> list[str]:
-    """Data sets with too few labelled periods for the methods that are fitted with groups."""
+    """Data sets that methods could not be fitted to with groups."""
     grouped = [m["name"] for m in results.provenance["study"]["methods"] if m.get("groups")]
     found = []
     for name, about in results.provenance["datasets"].items():
-        labelled = sum(role != "test" for role in about["temporal"]["roles"])
-        if grouped and labelled < LEAST_GROUPS:
+        labelled = np.array(about["temporal"]["roles"]) != "test"
+        if grouped and not can_leave_out(np.array(about["temporal"]["counts"])[:, labelled]):
             found.append(
-                f"{', '.join(grouped)} was fitted to {name} without groups: its labelled items are "
-                f"of {labelled} periods, and {LEAST_GROUPS} are needed."
+                f"{', '.join(grouped)} was fitted to {name} without groups: that needs "
+                f"{LEAST_GROUPS} periods of labelled items, and every class in two of them."
             )
     return found
 

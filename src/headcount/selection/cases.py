@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -106,7 +106,7 @@ def period_cases(recipe: Sequence[Source], data: Labelled, least: int) -> list[C
     classes, codes = np.unique(data.y, return_inverse=True)
     found = []
     for past, after in cut_dates(data.groups, codes, least):
-        scorer = remake(recipe, data.part(past))
+        scorer = _remade(recipe, data.part(past))
         bags, before = (
             Bags.from_groups(data.groups[rows]).with_truth(
                 codes[rows], classes=np.arange(len(classes))
@@ -116,6 +116,14 @@ def period_cases(recipe: Sequence[Source], data: Labelled, least: int) -> list[C
         views = [(scores, bags) for scores in scorer.views(_safe_indexing(data.X, after))]
         found.append(_case(scorer, views, bags, before))
     return found
+
+
+def _remade(recipe: Sequence[Source], data: Labelled) -> Scorer:
+    """Scorer of the past; by plain folds where a class is too new to leave out whole periods."""
+    try:
+        return remake(recipe, data)
+    except InputError:
+        return remake(recipe, replace(data, groups=None))
 
 
 def cut_dates(groups: NDArray[Any], codes: Ints, least: int) -> Iterator[tuple[Ints, Ints]]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -222,6 +223,8 @@ def _repeated(names: list[str]) -> list[str]:
 
 def _method_faults(method: Method, measures: Sequence[str]) -> list[str]:
     where = f"methods, {method.name!r}"
+    if method.groups and "groups" not in signature(method.quantifier.fit).parameters:
+        return [f"{where}: {type(method.quantifier).__name__} is not fitted with groups."]
     try:
         check_quantifier_type(method.quantifier)
         for setting in method.settings():

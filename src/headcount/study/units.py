@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -181,8 +180,6 @@ def _fit(trial: Trial, shared: SharedPasses, data: Any) -> Quantifier:
         plain = {"periods": False} if has_periods else {}
         return shared.fit(configured(trial.quantifier, plain))
     fit: Any = trial.quantifier.fit
-    if "groups" not in signature(fit).parameters:
-        return shared.fit(trial.quantifier)
     fitted: Quantifier = fit(shared.X, shared.y, groups=data.groups)
     return fitted
 
