@@ -1,9 +1,10 @@
 """The temporal sets at hand: health news by month, tweets by year, and a control with label shift.
 
-``python benchmarks/temporal.py ../shared/data out/`` writes two studies and their controls into the
-folder, to be run by ``headcount study run``: `hand.toml`, every method on three sets, and
-`balanced.toml`, standard against balanced training on five windows of the news and five controls.
-``python benchmarks/temporal.py out/results`` prints means and standard errors of the second.
+``python benchmarks/temporal.py ../shared/data out/`` writes three studies and their controls into
+the folder, to be run by ``headcount study run``: `hand.toml`, every method on three sets;
+`balanced.toml`, standard against balanced training on five windows of the news and five controls;
+and `ranks.toml`, every method on these and the tweets. ``python benchmarks/temporal.py out/bal``
+prints means and standard errors of the second.
 """
 
 from __future__ import annotations
@@ -97,13 +98,15 @@ def write_studies(data: Path, out: Path) -> None:
         text += (
             f'classifier = "base"\nbalanced = true\nparameters = {{ cv = 5{calibrated}{told} }}\n'
         )
+    sets = ""
     for end in ("2013-09", "2013-12", "2014-03", "2014-06", "2014-09"):
         month = np.datetime64(end)
-        text += NEWS.format(
-            data=data, name=f"news {end}", train=month - 11, end=end, last=month + 6
-        )
-    text += "".join(CONTROL.format(seed=seed) for seed in range(5))
-    (out / "balanced.toml").write_text(text)
+        name, first, last = f"news {end}", month - 11, month + 6
+        sets += NEWS.format(data=data, name=name, train=first, end=end, last=last)
+    sets += "".join(CONTROL.format(seed=seed) for seed in range(5))
+    (out / "balanced.toml").write_text(text + sets)
+    ranked = head.format("ranks over time") + sets + TWEETS.format(data=data)
+    (out / "ranks.toml").write_text(ranked)
 
 
 def summarise(folder: Path) -> None:

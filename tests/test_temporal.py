@@ -113,6 +113,8 @@ def test_windows_by_hand():
     assert quarters.outside == {"in a period of fewer than 2 items": 1}
     gap = Windows(["", "2014-06"], ["", ""], gap=2, minimum=1).cut(dates)
     assert (gap.names, gap.outside) == (["2014-10"], {"in the gap of 2": 2})
+    early = Windows(["", "2014-06"], ["", ""], gap=2, minimum=1)  # counted from the window's end
+    assert early.cut(days("2014-01-01", "2014-07-01", "2014-09-15")).names == ["2014-09"]
     dev = Windows(["2014", "2014-06"], ["2014-08", "2014"], ["2014-07", "2014-07"], minimum=1)
     found = dev.cut(dates, may_test=np.array([1, 1, 1, 1, 0, 1], dtype=bool))
     assert (found.development.tolist(), found.test.tolist()) == ([3], [5])
@@ -275,7 +277,7 @@ def test_the_page_has_every_table_and_figure(done):
         "of the true shares lie inside the 95 % intervals of MLLS-BCTS",
     ):
         assert words in page, words
-    assert page.count("<svg") == 9  # strip, 2, 3, 4, 5, 6, and a series for each class
+    assert page.count("<svg") == 11  # strip, 2 to 6, two of ranks, and a series for each class
     assert "MLLS-BCTS, balanced" not in page.split("Table 3")[0].split("Table 2")[1]
 
 

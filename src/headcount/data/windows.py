@@ -114,7 +114,7 @@ class Windows:
         elsewhere = int((~(labelled | test)).sum())
         if elsewhere:
             outside["outside of the windows"] = elsewhere
-        end = int(codes[labelled].max())
+        end = self._last_labelled(days[labelled])
         leave_out(codes <= end, "before the training ends")
         leave_out(codes <= end + self.gap, f"in the gap of {self.gap}")
         if may_test is not None:
@@ -128,6 +128,12 @@ class Windows:
                 + (f"; left out: {outside}." if outside else ".")
             )
         return Cut(self.every, codes, train, dev, test, outside)
+
+    def _last_labelled(self, days: Ints) -> int:
+        """Period in which the labelled windows end, whether or not there are items up to there."""
+        last = max(self.days("train")[1], self.days("development")[1])
+        moment = np.array([int(days.max()) if last == LAST else last]) * DAY
+        return int(period_codes(moment, self.every)[0])
 
     def _inside(self, name: str, days: Ints) -> Bools:
         first, last = self.days(name)

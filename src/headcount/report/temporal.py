@@ -10,9 +10,11 @@ import numpy as np
 
 from headcount._core.types import Floats
 from headcount.data.temporal import LEAST_GROUPS, can_leave_out
+from headcount.inference.significance import error_table
 from headcount.measures import rank_correlations
 from headcount.report import figures
 from headcount.report.page import drawn, frame_table
+from headcount.report.pieces import pairs_details, rank_diagram
 from headcount.report.temporal_figures import (
     composition,
     error_ends,
@@ -62,6 +64,7 @@ def temporal_body(results: Results) -> list[str]:
         left_out_list(results),
         "<h2>Table 2: errors and rank correlations</h2>"
         f"<p class=note>{escape(RANKS_NOTE)}</p>" + errors_table(results, methods),
+        _tests(results, methods),
         _balanced(results),
         "<h2>Shift</h2>" + _shift(results),
         _ranks(results, methods),
@@ -138,6 +141,17 @@ def _made_of(name: str, story: dict[str, Any], classes: list[str]) -> str:
         f"Figure 2. {name}: the share of {classes[c]!r}, which has moved most, and what it is "
         "made of.",
     )
+
+
+def _tests(results: Results, methods: list[str]) -> str:
+    """Whether the ranks of the methods differ over all splits of all data sets."""
+    parts = []
+    for measure in results.measures if len(methods) > 1 else []:
+        frame = results.by(measure)
+        errors, names = error_table(frame.rows(np.isin(frame["method"], methods)), measure)
+        parts.append(rank_diagram(errors, names, measure) + pairs_details(errors, names, names))
+    inside = "".join(parts)
+    return f"<details><summary>Tests over all splits</summary>{inside}</details>" if parts else ""
 
 
 def _balanced(results: Results) -> str:

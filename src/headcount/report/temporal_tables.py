@@ -134,7 +134,11 @@ def data_table(results: Results) -> str:
         every = story["windows"]["every"]
         classes = str(len(about["classes"]))
         rows.append([name, *windows, every, classes, *sizes, str(int(test.sum())), *ends])
-    return "<p class=note>In brackets: the paper's counts.</p>" + frame_table(header, rows)
+    beside = any(
+        about["temporal"].get("published") for about in results.provenance["datasets"].values()
+    )
+    note = "<p class=note>In brackets: the paper's counts.</p>" if beside else ""
+    return note + frame_table(header, rows)
 
 
 def _beside(ours: int, theirs: int | None) -> str:
