@@ -3,7 +3,7 @@
 ``python benchmarks/temporal.py ../shared/data out/`` writes three studies and their controls into
 the folder, to be run by ``headcount study run``: `hand.toml`, every method on three sets;
 `balanced.toml`, standard against balanced training on five windows of the news and five controls;
-and `ranks.toml`, every method on these and the tweets. ``python benchmarks/temporal.py out/bal``
+and `ranks.toml`, every method on the windows of the news. ``python benchmarks/temporal.py out/bal``
 prints means and standard errors of the second.
 """
 
@@ -80,7 +80,9 @@ def write_control(data: Path, path: Path, seed: int, size: int = 750) -> None:
 
 
 def write_studies(data: Path, out: Path) -> None:
-    """Both studies, with the controls that they read."""
+    """All studies, with the controls that they read."""
+    from headcount.study import example
+
     out.mkdir(parents=True, exist_ok=True)
     for seed in range(5):
         write_control(data, out / f"control{seed}.parquet", seed)
@@ -103,9 +105,13 @@ def write_studies(data: Path, out: Path) -> None:
         month = np.datetime64(end)
         name, first, last = f"news {end}", month - 11, month + 6
         sets += NEWS.format(data=data, name=name, train=first, end=end, last=last)
-    sets += "".join(CONTROL.format(seed=seed) for seed in range(5))
-    (out / "balanced.toml").write_text(text + sets)
-    ranked = head.format("ranks over time") + sets + TWEETS.format(data=data)
+    controls = "".join(CONTROL.format(seed=seed) for seed in range(5))
+    (out / "balanced.toml").write_text(text + sets + controls)
+    # The methods of the ready-made study, without their twins and intervals.
+    methods = example("temporal").split("[[methods]]", 1)[1].split("[[datasets]]")[0]
+    for key in ("balanced", "intervals"):
+        methods = methods.replace(f"{key} = true\n", "")
+    ranked = f"{head.format('ranks over time')}[[methods]]{methods}{sets}"
     (out / "ranks.toml").write_text(ranked)
 
 

@@ -1,5 +1,7 @@
 """Data cut by time: windows, shift, rank correlations, studies over periods and their page."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,7 +9,7 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
-from headcount import MLLS, PACC, HDx, InputError, measure
+from headcount import MLLS, PACC, Frame, HDx, InputError, measure
 from headcount.cli.app import app
 from headcount.data.cutting import Preparation, cut_by_time
 from headcount.data.dataset import Dataset
@@ -16,6 +18,7 @@ from headcount.data.timed import read_timed_table
 from headcount.data.windows import Windows
 from headcount.kernels import shift
 from headcount.report.page import published
+from headcount.report.temporal import temporal_body
 from headcount.report.temporal_tables import (
     Carc,
     average_ranks,
@@ -23,6 +26,7 @@ from headcount.report.temporal_tables import (
     data_table,
     errors_table,
     main_methods,
+    other_counts,
 )
 from headcount.study import Method, Results, Study, load, run
 from headcount.study.build import quantifier_classes
@@ -281,10 +285,24 @@ def test_the_page_has_every_table_and_figure(done):
     assert "MLLS-BCTS, balanced" not in page.split("Table 3")[0].split("Table 2")[1]
 
 
+def test_methods_that_failed_are_told_and_left_out(done):
+    results = Results.read(done / "out")
+    frame = results.frame.to_dict()
+    failed = frame["failure"].astype(object)
+    failed[frame["method"] == "CC, balanced"] = "no luck"
+    some = replace(results, frame=Frame({**frame, "failure": failed}))
+    assert main_methods(some) == ["CC", "MLLS-BCTS", "PACC"]
+    assert "MLLS-BCTS" in balanced_table(some) and "CC<" not in balanced_table(some)
+    none = replace(results, frame=Frame({**frame, "failure": np.full(len(failed), "no luck")}))
+    page = "".join(temporal_body(none))
+    assert "PACC on moods (seed 0): no luck" in page and "No method could be run" in page
+
+
 def test_published_numbers_stand_beside_ours_where_the_data_are_the_papers(done):
     results = Results.read(done / "out")
     assert "(11.02)" not in errors_table(results, ["CC", "MLLS-BCTS"])
     results.provenance["datasets"]["moods"]["temporal"]["published"] = "office5"
+    assert list(other_counts(results)) == ["moods"]
     counts = data_table(results)
     assert "360 (316,302)" in counts and "360 (476,785)" in counts
     errors = errors_table(results, ["CC", "MLLS-BCTS"])

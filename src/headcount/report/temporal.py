@@ -30,6 +30,7 @@ from headcount.report.temporal_tables import (
     left_out_list,
     main_methods,
     mean_errors,
+    other_counts,
     series_of,
     shares_of,
 )
@@ -57,6 +58,8 @@ def is_temporal(results: Results) -> bool:
 def temporal_body(results: Results) -> list[str]:
     """Sections of the page, up to how it was run."""
     methods = main_methods(results)
+    if not methods:
+        return [_head(results, methods), "<p>No method could be run on every data set.</p>"]
     parts = [
         _head(results, methods),
         "<h2>Data</h2><h3>Table 1: data sets</h3>" + data_table(results),
@@ -78,19 +81,34 @@ def _head(results: Results, methods: list[str]) -> str:
     """Title, the best methods, and what a reader should know first."""
     about = results.provenance
     lead = []
-    for measure in results.measures:
+    for measure in results.measures if methods else []:
         ranks = average_ranks(mean_errors(results, measure, methods))
         best = [escape(methods[i]) for i in np.flatnonzero(ranks == ranks.min())]
         lead.append(f"{measure.upper()}: <b>{', '.join(best)}</b> ({ranks.min():.2f})")
     bad = "".join(f"<p class=bad>Failed: {escape(f)}</p>" for f in results.failures())
-    notes = "".join(f"<li>{escape(n)}</li>" for n in [*about.get("notes", []), *_few(results)])
+    notes = "".join(f"<li>{escape(n)}</li>" for n in _notes(results))
     return (
         f"<h1>{escape(about['study']['name'])}</h1>"
         "<p class=note>Labelled items up to a date, then every later period as it came: how well "
         "quantifiers estimate the shares of its classes.</p>"
-        f"<p class=lead>Best average rank over the data sets — {'; '.join(lead)}.</p>{bad}"
+        + (
+            f"<p class=lead>Best average rank over the data sets — {'; '.join(lead)}.</p>"
+            if lead
+            else ""
+        )
+        + bad
         + (f"<ul>{notes}</ul>" if notes else "")
     )
+
+
+def _notes(results: Results) -> list[str]:
+    """What a reader should know before the tables."""
+    others = [
+        f"{name} has other numbers of items than the paper's ({counts}): its published results "
+        "stand beside ours, and are of other data."
+        for name, counts in other_counts(results).items()
+    ]
+    return [*results.provenance.get("notes", []), *_few(results), *others]
 
 
 def _few(results: Results) -> list[str]:
@@ -124,10 +142,16 @@ def _strips(results: Results) -> str:
 
 
 def _made_of(name: str, story: dict[str, Any], classes: list[str]) -> str:
-    """Figure 2, for the class whose share has changed most."""
-    counts = np.array(story["counts"], dtype=float)
+    """Figure 2, for the class whose make-up has changed most between training and test."""
+    counts, test = np.array(story["counts"], dtype=float), np.array(story["roles"]) == "test"
+    moved = []
+    for label in classes:
+        table = np.array(story["parts"][label]["counts"], dtype=float)
+        then, now = (table[:, which].sum(axis=1) for which in (~test, test))
+        both = then.sum() > 0 and now.sum() > 0
+        moved.append(np.abs(then / then.sum() - now / now.sum()).sum() / 2 if both else 0.0)
+    c = int(np.argmax(moved))
     shares = counts / counts.sum(axis=0)
-    c = int(np.argmax(np.ptp(shares, axis=1)))
     inside = story["parts"][classes[c]]
     return drawn(
         partial(
@@ -138,8 +162,8 @@ def _made_of(name: str, story: dict[str, Any], classes: list[str]) -> str:
             inside["names"],
             inside["counts"],
         ),
-        f"Figure 2. {name}: the share of {classes[c]!r}, which has moved most, and what it is "
-        "made of.",
+        f"Figure 2. {name}: the share of {classes[c]!r}, and what it is made of. Of all classes its "
+        f"make-up differs most between training and test, by {moved[c]:.0%}.",
     )
 
 

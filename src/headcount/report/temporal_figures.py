@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TICKS = 14  # names on an axis of time
+LONG = 30  # characters of a name in a legend
 
 
 def label_strip(periods: list[str], roles: list[str], counts: Any, classes: list[str]) -> Figure:
@@ -22,7 +23,7 @@ def label_strip(periods: list[str], roles: list[str], counts: Any, classes: list
     axes = figure.add_subplot()
     shares = _shares(np.asarray(counts, dtype=float))
     x = np.arange(len(periods))
-    axes.stackplot(x, 100 * shares, labels=classes, colors=_colours(len(classes)), lw=0)
+    axes.stackplot(x, 100 * shares, labels=_short(classes), colors=_colours(len(classes)), lw=0)
     if "test" in roles:
         axes.axvline(roles.index("test") - 0.5, color="black", lw=1.2, ls="--")
     axes.set_xlim(0, max(len(periods) - 1, 1))
@@ -44,7 +45,11 @@ def composition(
     above.set_ylabel("share of all, %")
     above.set_ylim(bottom=0)
     below.stackplot(
-        x, 100 * _shares(np.asarray(counts, float)), labels=names, colors=_colours(len(names)), lw=0
+        x,
+        100 * _shares(np.asarray(counts, float)),
+        labels=_short(names),
+        colors=_colours(len(names)),
+        lw=0,
     )
     below.set_ylabel("of the class, %")
     below.set_ylim(0, 100)
@@ -121,6 +126,11 @@ def error_ends(errors: Floats, methods: list[str], least: Ints, most: Ints, what
     left.set_ylabel(f"{what}, %")
     left.set_ylim(bottom=0)
     return figure
+
+
+def _short(names: list[str]) -> list[str]:
+    """Names that leave room for the figure beside them."""
+    return [name if len(name) <= LONG else f"{name[: LONG - 1].rstrip(', ')}…" for name in names]
 
 
 def _shares(counts: Floats) -> Floats:

@@ -18,6 +18,8 @@ from headcount.report.page import frame_table, published
 if TYPE_CHECKING:
     from headcount.study.results import Results
 
+SAME = 0.02  # share by which the counts of a published data set may differ from the paper's
+
 
 @dataclass(frozen=True)
 class Carc:
@@ -57,9 +59,13 @@ class Carc:
 def main_methods(results: Results) -> list[str]:
     """Methods with standard training that were run on every data set, in the order of the study."""
     named = [m["name"] for m in results.provenance["study"]["methods"] if not m.get("balances")]
+    return [name for name in dict.fromkeys(named) if name not in _failed(results)]
+
+
+def _failed(results: Results) -> set[str]:
+    """Methods that failed on some data set or seed, so that their means compare with no other."""
     frame = results.frame
-    failed = set(frame["method"][frame["failure"] != ""].tolist())
-    return [name for name in dict.fromkeys(named) if name not in failed]
+    return set(frame["method"][frame["failure"] != ""].tolist())
 
 
 def series_of(results: Results, dataset: str, method: str) -> Frame:
@@ -123,22 +129,38 @@ def data_table(results: Results) -> str:
     for name, about in results.provenance["datasets"].items():
         story = about["temporal"]
         theirs = PUBLISHED_SETS.get(story.get("published") or "")
-        counts, roles = np.sum(story["counts"], axis=0), np.array(story["roles"])
-        test, train = roles == "test", roles == "train"
+        train, test = _counts(story)
         windows = [" to ".join(e or "…" for e in story["windows"][w]) for w in ("train", "test")]
         sizes = [
-            _beside(int(counts[train].sum()), None if theirs is None else theirs.train),
-            _beside(int(counts[test].sum()), None if theirs is None else theirs.test),
+            _beside(train, None if theirs is None else theirs.train),
+            _beside(int(test.sum()), None if theirs is None else theirs.test),
         ]
-        ends = [f"{counts[test].min():,}", f"{counts[test].max():,}"]
-        every = story["windows"]["every"]
-        classes = str(len(about["classes"]))
-        rows.append([name, *windows, every, classes, *sizes, str(int(test.sum())), *ends])
-    beside = any(
-        about["temporal"].get("published") for about in results.provenance["datasets"].values()
-    )
+        about_splits = [str(len(test)), f"{test.min():,}", f"{test.max():,}"]
+        every, classes = story["windows"]["every"], str(len(about["classes"]))
+        rows.append([name, *windows, every, classes, *sizes, *about_splits])
+    beside = any("(" in size for row in rows for size in row[5:7])
     note = "<p class=note>In brackets: the paper's counts.</p>" if beside else ""
     return note + frame_table(header, rows)
+
+
+def _counts(story: dict[str, Any]) -> tuple[int, Any]:
+    """Number of training items, and of the items of each test split."""
+    counts, roles = np.sum(story["counts"], axis=0), np.array(story["roles"])
+    return int(counts[roles == "train"].sum()), counts[roles == "test"]
+
+
+def other_counts(results: Results) -> dict[str, str]:
+    """Published data sets whose counts are not the paper's, with what they are."""
+    found = {}
+    for name, about in results.provenance["datasets"].items():
+        theirs = PUBLISHED_SETS.get(about["temporal"].get("published") or "")
+        train, test = _counts(about["temporal"])
+        if theirs is None:
+            continue
+        pairs = ((train, theirs.train), (int(test.sum()), theirs.test))
+        if any(abs(ours - their) > SAME * their for ours, their in pairs):
+            found[name] = f"{train:,} and {test.sum():,}, not {theirs.train:,} and {theirs.test:,}"
+    return found
 
 
 def _beside(ours: int, theirs: int | None) -> str:
@@ -239,7 +261,7 @@ def balanced_table(results: Results) -> str:
     twins = {
         m["balances"]: m["name"]
         for m in results.provenance["study"]["methods"]
-        if m.get("balances") and m["balances"] in main_methods(results)
+        if m.get("balances") and not {m["name"], m["balances"]} & _failed(results)
     }
     measure = results.measures[0]
     if not twins:
