@@ -162,8 +162,8 @@ def _made_of(name: str, story: dict[str, Any], classes: list[str]) -> str:
             inside["names"],
             inside["counts"],
         ),
-        f"Figure 2. {name}: the share of {classes[c]!r}, and what it is made of. Its make-up differs "
-        f"most between training and test, by {moved[c]:.0%}.",
+        f"Figure 2. {name}: the share of {classes[c]!r}, and what it is made of. Its make-up has "
+        f"changed most between training and test, by {moved[c]:.0%}.",
     )
 
 
