@@ -56,7 +56,7 @@ def demo(
         "headcount-demo"
     ),
 ) -> None:
-    """Compare all methods on scikit-learn's data, then run a small LeQua lab; ends in a page."""
+    """Complaints month by month, all methods compared, a small LeQua lab; ends in a page."""
     from headcount.cli.demo import run
 
     run(n_bags=bags, seed=seed, folder=output)

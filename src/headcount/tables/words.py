@@ -83,30 +83,36 @@ def changes_text(frame: Frame) -> str:
 
 
 def learnt_text(summary: dict[str, Any]) -> str:
-    """What was learnt, and how good it is on bags that it had not seen."""
+    """What was learnt, how good it is on bags that it had not seen, and by which method."""
     shares = ", ".join(f"{c} {p:.1%}" for c, p in summary["shares"].items())
-    lines = [f"Learnt from {summary['rows']:,} rows: {shares}."]
-    if summary.get("choice"):
-        lines.append(choice_text(summary["choice"]))
+    lines = [f"Learnt from {summary['rows']:,} labelled rows: {shares}."]
     q = summary["quality"]
     if q is None:
         lines.append("Too few labelled rows to check it: 10 of every class are needed.")
     else:
         lines.append(
             f"Checked on {q['bags']} bags of {q['size']} rows that it had not seen, with shares "
-            f"{q['shares']}: off by {100 * q['error']:.1f} points on average (plain counting by "
-            f"{100 * q['counting']:.1f}); the 95 % intervals held {q['coverage']:.0%} of the "
-            "shares."
+            f"{q['shares']}: off by {100 * q['error']:.1f} points on average, plain counting by "
+            f"{100 * q['counting']:.1f}; the 95 % intervals held {q['coverage']:.0%} of the shares."
         )
+    method = summary.get("method")
+    choice = summary.get("choice")
+    lines += [choice_text(choice)] if choice else ([f"Method: {method}."] if method else [])
     return "\n".join(lines)
 
 
 def choice_text(choice: dict[str, Any]) -> str:
-    """What `fit` chose, and what came next, in a sentence or two."""
+    """Which method was chosen, and what came next, in a sentence."""
     scale, unit = (100, " points") if choice["measure"] == "ae" else (1, f" by {choice['measure']}")
+    others = [f"{_named(name)} ({scale * error:.3g})" for name, error in choice["others"]]
     text = (
-        f"Chosen: {choice['method']}, off by {scale * choice['error']:.3g}{unit} on average on "
-        f"{choice['n_bags']} bags of {choice['size']} held-out rows."
+        f"Method: {_named(choice['method'])}, {scale * choice['error']:.3g}{unit} off on average "
+        f"when methods were compared on {choice['n_bags']:,} bags of {choice['size']} held-out rows"
     )
-    others = ", ".join(f"{name} {scale * error:.3g}" for name, error in choice["others"])
-    return f"{text} Next best: {others}." if others else text
+    return f"{text}; next came {'; '.join(others)}." if others else f"{text}."
+
+
+def _named(candidate: str) -> str:
+    """A candidate such as ``SLD, bcts`` in words."""
+    method, comma, rest = candidate.partition(", ")
+    return f"{method} with {rest}" if comma else method
