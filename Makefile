@@ -4,10 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-heavy test-site lint types check peers bench clean
+.PHONY: demo figure test test-heavy test-site lint types check peers bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/headcount demo
+
+# The figure of the README.
+figure: $(VENV)/.installed
+	$(BIN)/python benchmarks/readme_figure.py
 
 test: lint types check
 
