@@ -49,8 +49,9 @@ from headcount.selection.auto import AutoQuantifier
 from headcount.study import Study
 from headcount.study import run as run_study
 from headcount.tables import Count, fit
-from headcount.tables.charts import between, percent
+from headcount.tables.charts import CHART_STYLE, chart_key, scale_top, time_chart
 from headcount.tables.example import write_example
+from headcount.tables.facts import gather_facts
 from headcount.tables.words import shares_text
 
 DATASETS: dict[str, Callable[..., Any]] = {
@@ -180,33 +181,22 @@ def _index(story: Count, boards: dict[str, Frame], results: list[TaskResult]) ->
         _boards_part(boards),
         _lab_part(results),
     ]
-    return page("Headcount: the demonstration", "\n".join(parts))
+    return page("Headcount: the demonstration", "\n".join(parts), CHART_STYLE)
 
 
 def _story_part(found: Count) -> str:
-    c = found.interval.classes.tolist().index("complaint")
-    truth = found.truth
-    assert truth is not None
-    rows = [
-        [
-            found.groups[g],
-            percent(truth[g, c]),
-            percent(found.interval.prevalence[g, c]),
-            between(found.interval.low[g, c], found.interval.high[g, c]),
-            percent(found.counted[g, c]),
-        ]
-        for g in sorted({0, len(found.groups) // 2, len(found.groups) - 1})
-    ]
-    off, plain = (
-        100 * abs(v[:, c] - truth[:, c]).mean() for v in (found.interval.prevalence, found.counted)
-    )
-    header = ["month", "true share", "estimated", "interval", "by counting"]
+    """The chart of complaints, and how far counting and the estimate are off."""
+    facts = gather_facts(found, "complaint")
+    series = facts.series(facts.shown[0])
+    assert series.truth is not None
+    off, plain = (100 * abs(v - series.truth).mean() for v in (series.share, series.counted))
+    key = chart_key(series, over_time=True, reference=facts.reference)
     return (
         "<h2>1. Complaints, month by month</h2><p>Somebody labelled some messages to a bicycle "
         "hire, half of them complaints. How many of each month's messages complain? Counting what "
         f"a classifier says is {plain:.1f} points off on average, the estimate {off:.1f}.</p>"
-        + frame_table(header, rows)
-        + "<p><a href='complaints.html'>The page for a manager</a>: all months, what changed, "
+        f"{key}{time_chart(series, scale_top(series.top()))}"
+        "<p><a href='complaints.html'>The page for a manager</a>: how many now, what changed, "
         "whether to trust it. The messages are made up by rule.</p>"
     )
 
