@@ -19,6 +19,7 @@ def test_version():
 
 def test_demo_tells_the_story_then_compares_then_runs_the_lab(tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "LAB_TEST_SAMPLES", 40)
+    monkeypatch.setattr(demo, "LAB_PARTS", ("a",))
     monkeypatch.setattr(demo, "STORY_METHOD", "SLD")
     small = {name: load for name, load in demo.DATASETS.items() if "2 classes" in name}
     monkeypatch.setattr(demo, "DATASETS", small)

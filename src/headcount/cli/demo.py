@@ -61,6 +61,7 @@ DATASETS: dict[str, Callable[..., Any]] = {
 BAG_SIZE = 100
 LAB_TEXTS = 12_000
 LAB_TEST_SAMPLES = 200
+LAB_PARTS = ("a", "b")  # sentiments, categories
 STORY_METHOD = "BayesQuantifier"  # which the choice nearly always ends with; choosing takes longer
 AUTO_SECONDS = 10
 
@@ -154,14 +155,14 @@ def lab(folder: Path, seed: int, console: Console) -> list[TaskResult]:
     sizes: dict[str, Any] = {"n_dev": 60, "n_test": LAB_TEST_SAMPLES, "leak_limit": 1.0}
     sizes |= {"helpful": "helpful"}
     sizes |= {"dimensions": 100, "seed": seed, "secret": seed}
-    recipes = [
-        Recipe(label="stars", labels=SENTIMENT, n_train=LAB_TEXTS // 8, **sizes),
-        Recipe(label="category", n_train=LAB_TEXTS // 6, forms=("vector",), size=60, **sizes),
-    ]
+    recipes = {
+        "a": Recipe(label="stars", labels=SENTIMENT, n_train=LAB_TEXTS // 8, **sizes),
+        "b": Recipe(label="category", n_train=LAB_TEXTS // 6, forms=("vector",), size=60, **sizes),
+    }
     results = []
     shutil.rmtree(folder / "lab", ignore_errors=True)
-    for part, recipe in zip("ab", recipes, strict=True):
-        for place in build_lab(corpus, folder / "lab" / part, recipe, tell=console.print):
+    for part in LAB_PARTS:
+        for place in build_lab(corpus, folder / "lab" / part, recipes[part], tell=console.print):
             task = open_task(place)
             scores = baselines(task, folder / task.name, n_jobs=-1, progress=True)
             if scores is not None:
