@@ -75,7 +75,7 @@ def test_python_and_the_commands_are_one(made, tmp_path):
 def test_a_notebook_shows_models_counts_and_pages(made):
     model, heap = made
     found = model.estimate(heap, by="month:date")
-    assert "Learnt from 400 rows" in model._repr_html_()
+    assert "Learnt from 400 labelled rows" in model._repr_html_()
     assert "<table>" in found._repr_html_() and "2026-03" in found._repr_html_()
     page = found.report("Moods")
     assert page.html.startswith("<!doctype html>") and "<iframe srcdoc=" in page._repr_html_()

@@ -99,7 +99,7 @@ class DateReader:
         if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
             return self._numbers(column)
         if is_text(kind):
-            return self._texts(column.cast(pa.string()))
+            return self._each_once(column.cast(pa.string()))
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             column = pc.local_timestamp(column.cast(pa.timestamp(kind.unit, self.zone or kind.tz)))
         known = _mask(pc.is_valid(column))
@@ -116,6 +116,18 @@ class DateReader:
         if self.unit is not None:
             return UNITS[self.unit][2]
         return self.texts.said()
+
+    def _each_once(self, column: Any) -> tuple[Ints, Bools]:
+        """Texts, each of which is read once where most occur again and again."""
+        encoded = pc.dictionary_encode(column)
+        if 2 * len(encoded.dictionary) > len(column):
+            return self._texts(column)
+        stamps, known = self._texts(encoded.dictionary)
+        there = _mask(pc.is_valid(encoded.indices))
+        if not len(stamps):
+            return np.zeros(len(column), dtype=np.int64), there
+        places = _ints(encoded.indices)
+        return stamps[places], known[places] & there
 
     def _texts(self, column: Any) -> tuple[Ints, Bools]:
         if self.format is not None and "%" in self.format:
@@ -247,8 +259,9 @@ def _of_unit(values: NDArray[Any], unit: str) -> Ints:
 
 def _iso(column: Any) -> tuple[Ints, Bools] | None:
     """Dates by Arrow's own reader, which is the quickest, where all are plain ISO dates."""
-    if pc.any(pc.match_substring_regex(column, r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)\s*$")).as_py():
-        return None  # such as 2026-11, or with a zone, which Arrow would turn into UTC
+    zoned = r":[0-9]{2}([.][0-9]+)?\s*(Z|[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
+    if pc.any(pc.match_substring_regex(column, zoned)).as_py():
+        return None  # Arrow would turn them into UTC
     try:
         found = column.cast(pa.timestamp("s"))
     except pa.ArrowInvalid:
