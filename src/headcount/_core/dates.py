@@ -122,6 +122,8 @@ class DateReader:
         encoded = pc.dictionary_encode(column)
         if 2 * len(encoded.dictionary) > len(column):
             return self._texts(column)
+        if self.format is None and not self.texts.days and not self.texts.months:
+            self.texts.look(column)  # how often each occurs counts
         stamps, known = self._texts(encoded.dictionary)
         there = _mask(pc.is_valid(encoded.indices))
         if not len(stamps):
