@@ -29,6 +29,7 @@ from headcount.selection.passes import Labelled, run_passes
 
 MEASURES = ("ae", "rae")
 N_BAGS = 100
+BUDGET = 1000  # seconds: what is tried must not depend on what else the machine does
 Answer = Callable[[str], np.ndarray]  # estimates for a measure
 
 
@@ -95,7 +96,7 @@ def contestants(X, y, pool, bags: Bags) -> Iterator[tuple[str, Answer]]:
     yield (
         "Auto",
         lambda which: (
-            AutoQuantifier(measure=which, expect="any shift", size=size)
+            AutoQuantifier(measure=which, expect="any shift", size=size, budget=BUDGET)
             .fit(X, y)
             .predict_bags(pool, bags)
         ),
@@ -176,10 +177,11 @@ def main() -> None:
     warnings.simplefilter("ignore")
     n, splits = int(_option("--labelled", "2000")), int(_option("--splits", "5"))
     names = _option("--tasks", ",".join((*tasks.TABULAR, "T1A", "reviews"))).split(",")
-    results = {}
-    for name in names:
-        runs = [measured(name, split, n) for split in range(splits)]
-        results[name] = [run for run in runs if "Auto" in run]
+    results: dict = {name: [] for name in names}
+    for split in range(splits):
+        for name in names:
+            run = measured(name, split, n)
+            results[name] += [run] if "Auto" in run else []
     print(harness.machine("quapy"))
     print("\n".join(table({name: runs for name, runs in results.items() if runs})))
 

@@ -534,6 +534,7 @@ def test_methods_that_fail_are_listed_with_their_reason(lab, tmp_path):
     np.save(tmp_path / "T1A" / "train.y.npy", y[rows])
     gold = lab / "gold" / "T1A" / "test_prevalences.txt"
     words = ["lequa", "baselines", str(tmp_path / "T1A"), "-o", str(tmp_path / "out")]
+    words += ["--no-defaults"]
     done = CliRunner().invoke(app, [*words, "--gold", str(gold), "-j", "1", "--no-systems"])
     assert done.exit_code == 1, done.output
     page = (tmp_path / "out" / "results.html").read_text()
@@ -584,13 +585,18 @@ def test_entries_are_those_of_the_lab(lab):
     text = lab_entries(open_task(lab / "T2A"), encoder="models/roberta-tuned")
     assert [m.name for m in text["tfidf"]][:3] == ["MLPE", "CC-tfidf", "PCC-tfidf"]
     assert "SLD-RoBERTa" in [m.name for m in text["models/roberta-tuned"]]
-    assert [m.name for m in text[""]] == ["UniPadova"]
+    assert [m.name for m in text[""]] == ["AutoQuantifier", "UniPadova"]
+    assert "BayesQuantifier-tfidf" in [m.name for m in text["tfidf"]]
+    assert names[-2:] == ["BayesQuantifier", "AutoQuantifier"]
+    plain = lab_entries(open_task(lab / "T1A"), defaults=False)[""]
+    assert not {"BayesQuantifier", "AutoQuantifier"} & {m.name for m in plain}
     task = open_task(lab / "T1A")
     task.classes = ["a", "b", "c"]
     several = [m.name for m in lab_entries(task)[""]]
     assert "KULeuven" in several and "HDy" not in several and "UniLeiden" not in several
     task.form = "text"
-    assert "" not in lab_entries(task)  # UniPadova took part in T2A alone
+    # UniPadova took part in T2A alone.
+    assert [m.name for m in lab_entries(task)[""]] == ["AutoQuantifier"]
 
 
 def test_importing_changes_no_global_state():

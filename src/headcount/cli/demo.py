@@ -164,7 +164,7 @@ def lab(folder: Path, seed: int, console: Console) -> list[TaskResult]:
     for part in LAB_PARTS:
         for place in build_lab(corpus, folder / "lab" / part, recipes[part], tell=console.print):
             task = open_task(place)
-            scores = baselines(task, folder / task.name, n_jobs=-1, progress=True)
+            scores = baselines(task, folder / task.name, defaults=False, n_jobs=-1, progress=True)
             if scores is not None:
                 results.append(TaskResult(task, scores))
                 console.print(f"\n[bold]{task.name}[/bold] {task!r}\n{scores}")

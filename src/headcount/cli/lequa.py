@@ -261,6 +261,7 @@ def baselines(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for runs and results.")],
     gold: Gold = None,
     systems: Annotated[bool, typer.Option(help="Run the participants' systems too.")] = True,
+    defaults: Annotated[bool, typer.Option(help="Run our own defaults too.")] = True,
     vectorizer: Vectorizer = "tfidf",
     encoder: Annotated[
         str | None,
@@ -293,6 +294,7 @@ def baselines(
             opened,
             output,
             systems=systems,
+            defaults=defaults,
             vectorizer=vectorizer,
             encoder=encoder,
             neural=neural,

@@ -1,4 +1,4 @@
-"""What runs on a task: the lab's baselines with its settings, and the participants' systems."""
+"""What runs on a task: the lab's baselines with its settings, participants' systems, defaults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 
 from headcount.lequa.task import Task
-from headcount.methods import ACC, CC, MLPE, PACC, PCC, SLD, HDy
+from headcount.methods import ACC, CC, MLPE, PACC, PCC, SLD, BayesQuantifier, HDy
+from headcount.selection.auto import AutoQuantifier
 from headcount.study import Method
 from headcount.systems import lequa2022
 
@@ -22,11 +23,19 @@ FINE: dict[str, list[Any]] = {
     "classifier__class_weight": [None, "balanced"],
 }
 
+STRENGTHS = [0.01, 0.1, 1.0]  # for BayesQuantifier, which learns the rest
+PATIENCE = 1200.0  # seconds: what is tried should depend on the task, not on the machine
+
 
 def lab_entries(
-    task: Task, *, systems: bool = True, vectorizer: str = "tfidf", encoder: str | None = None
+    task: Task,
+    *,
+    systems: bool = True,
+    defaults: bool = True,
+    vectorizer: str = "tfidf",
+    encoder: str | None = None,
 ) -> dict[str, list[Method]]:
-    """Baselines and systems for a task, by what turns its texts into vectors.
+    """Baselines and systems for a task, and our defaults, by what turns its texts into vectors.
 
     Vectors, and texts as they are, have the key ''. In tasks of texts every baseline is run on
     `vectorizer` and, if one is given, on `encoder`, and called so: SLD-tfidf, SLD-RoBERTa.
@@ -35,13 +44,30 @@ def lab_entries(
     mlpe = Method("MLPE", MLPE())
     if task.form == "vector":
         more = _vector_systems(task, by) if systems else []
-        return {"": [mlpe, *_baselines(task, by), *more]}
-    found = {vectorizer: [mlpe, *_baselines(task, by, f"-{short_name(vectorizer)}")]}
+        own = [_bayes(by), _automatic(by)] if defaults else []
+        return {"": [mlpe, *_baselines(task, by), *more, *own]}
+    suffix = f"-{short_name(vectorizer)}"
+    found = {vectorizer: [mlpe, *_baselines(task, by, suffix)]}
     if encoder is not None and encoder != vectorizer:
         found[encoder] = _baselines(task, by, f"-{short_name(encoder)}")
+    if defaults:
+        found[vectorizer].append(_bayes(by, suffix))
+        found[""] = [_automatic(by)]  # it looks at the texts in its own ways
     if systems and task.n_classes == 2:  # it took part in T2A alone
-        found[""] = [Method("UniPadova", lequa2022.uni_padova())]
+        found[""] = [*found.get("", []), Method("UniPadova", lequa2022.uni_padova())]
     return found
+
+
+def _bayes(by: tuple[str, ...], suffix: str = "") -> Method:
+    lr = LogisticRegression(max_iter=1000)
+    told = BayesQuantifier(lr, measure=by[0], expect="any shift")
+    return Method(f"BayesQuantifier{suffix}", told, {"classifier__C": STRENGTHS}, by)
+
+
+def _automatic(by: tuple[str, ...]) -> Method:
+    return Method(
+        "AutoQuantifier", AutoQuantifier(measure=by[0], expect="any shift", budget=PATIENCE)
+    )
 
 
 def short_name(vectorizer: str) -> str:

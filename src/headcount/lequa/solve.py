@@ -188,6 +188,7 @@ def run_baselines(
     folder: str | Path,
     *,
     systems: bool = True,
+    defaults: bool = True,
     methods: list[str] | None = None,
     vectorizer: str = "tfidf",
     encoder: str | None = None,
@@ -206,6 +207,8 @@ def run_baselines(
         Gets ``runs/``, ``results.html`` and ``scores.parquet``, and the files of studies.
     systems : bool, default True
         Whether to run the participants' systems too.
+    defaults : bool, default True
+        Whether to run BayesQuantifier and AutoQuantifier too.
     methods : list of names, optional
         Only these.
     vectorizer : str, default 'tfidf'
@@ -216,7 +219,9 @@ def run_baselines(
         Whether to run QuaNet and UniOviedo (Team1) too; they need torch and take long.
     """
     home = Path(folder)
-    entries = lab_entries(task, systems=systems, vectorizer=vectorizer, encoder=encoder)
+    entries = lab_entries(
+        task, systems=systems, defaults=defaults, vectorizer=vectorizer, encoder=encoder
+    )
     if neural:
         from headcount.lequa.networks import neural_methods
 
