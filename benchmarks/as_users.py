@@ -121,7 +121,7 @@ def measured(name: str, split: int, n: int) -> dict[str, list[float]]:
         same = None if method in ("Bayes", "Auto") else _tried(answer, "ae")
         estimates = [_tried(answer, w) if same is None else same for w in MEASURES]
         kept[method] = [
-            float(measure(w)(bags.prevalence, p, sizes=bags.sizes).mean())
+            float(measure(w)(bags.prevalence, p, sizes=bags.sizes).mean()) if len(p) else np.nan
             for w, p in zip(MEASURES, estimates, strict=True)
         ]
         path.write_text(json.dumps(kept))
@@ -144,7 +144,7 @@ def _tried(answer: Answer, which: str) -> np.ndarray:
         return answer(which)
     except Exception as error:
         print("  failed:", str(error).splitlines()[:1], file=sys.stderr)
-        return np.array(np.nan)
+        return np.array([])
 
 
 def table(results: dict[str, list[dict[str, list[float]]]]) -> Iterator[str]:

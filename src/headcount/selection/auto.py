@@ -34,6 +34,7 @@ from headcount.selection.passes import Labelled, Pass, run_passes
 from headcount.selection.trials import Trial, Trials, teach_shift
 
 GAIN = 0.03  # by which a blend must be better than the best candidate to be worth it
+CLOSE = 0.05  # by which the simpler method may be worse than the best
 FOR_SCORES = 0.6  # share of the budget that goes to classifiers
 Say = Callable[[str], None]
 
@@ -255,7 +256,7 @@ class AutoQuantifier(DelegatingQuantifier):
 
     def _chosen(self, trials: Trials, tried: list[Trial]) -> Trial:
         """The simplest of the best, or a blend if that is worth it; the blend joins the tried."""
-        chosen = trials.within(tried, 1.0)[0]
+        chosen = trials.within(tried, 1.0, CLOSE)[0]
         blend = trials.blended(tried)
         if blend is not None and blend.error < (1 - GAIN) * min(t.error for t in tried):
             tried.append(blend)

@@ -22,7 +22,7 @@ from headcount.selection.passes import Labelled, remake
 
 N_BAGS = 300  # for each time that the labelled items are parted
 FOLDS = 5  # bags are made of one part of the labelled items, methods learn from the others
-REPEATS = 4  # times that they are parted, if that is quickly done
+REPEATS = 2  # times that they are parted, if that is quickly done
 QUICK = 50_000  # numbers of scores up to which it is
 CUTS = 3  # dates at which the past is parted from what follows
 EARLIEST = 0.4  # share of the items that lie before the first of them

@@ -26,6 +26,8 @@ from headcount.selection.likely import quick_methods
 from headcount.selection.passes import Labelled, Pass
 from headcount.selection.trials import Trial, Trials
 
+CLOSE_DRAWN = 0.1  # by which likelier scores may be worse on drawn bags, all of the same items
+CLOSE_NATURAL = 0.05  # and on others
 LEAST = 2 * FOLDS  # labelled items of every class, to compare methods on
 
 
@@ -134,13 +136,13 @@ def choose_scores(
             return [Judged(done, Trial(done.name, quick_methods()[0][1], np.zeros(1)), trials)]
         several = [trials.run(name, q) for name, q in quick_methods(judging.kind != "drawn")]
         judged.append(Judged(done, min(several, key=lambda t: t.error), trials))
-    chosen = _take(judged)
+    chosen = _take(judged, CLOSE_DRAWN if judging.kind == "drawn" else CLOSE_NATURAL)
     return [chosen, *sorted((j for j in judged if j is not chosen), key=lambda j: j.trial.error)]
 
 
-def _take(judged: Sequence[Judged]) -> Judged:
+def _take(judged: Sequence[Judged], close: float) -> Judged:
     trials = judged[0].trials
-    tied = trials.within([j.trial for j in judged], 2.0)
+    tied = trials.within([j.trial for j in judged], 2.0, close)
     likely = [j for j in judged if j.trial in tied]
     best = min(likely, key=lambda j: j.done.loss)
     for one in likely:

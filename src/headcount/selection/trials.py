@@ -83,16 +83,17 @@ class Trials:
     def _errors(self, answers: Floats, rows: Any) -> Floats:
         return np.asarray(self.measure(self.truth[rows], answers, sizes=self.sizes[rows]))
 
-    def within(self, several: Sequence[Trial], n_errors: float) -> list[Trial]:
-        """Candidates that are no more than some standard errors worse than the best, in order.
+    def within(self, several: Sequence[Trial], n_errors: float, close: float) -> list[Trial]:
+        """Candidates that cannot be told from the best, in order.
 
-        The standard error is that of the difference of the two, over the same bags.
+        They are no more than some standard errors worse, of the difference over the same bags, and
+        no more than a share `close` of the best's error: few bags make large standard errors.
         """
         best = min(several, key=lambda t: t.error)
         found = []
         for trial in (t for t in several if t.answers is not None):
             gap, se = self._gap(trial, best)
-            if gap <= n_errors * se + 1e-9:  # rounding decides nothing
+            if gap <= min(n_errors * se, close * best.error) + 1e-9:  # rounding decides nothing
                 found.append(trial)
         return found
 
