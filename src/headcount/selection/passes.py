@@ -24,6 +24,7 @@ from headcount.scores.stacking import held_out_losses, stack
 SAMPLE = 8  # a source is timed on this part of the items
 AT_LEAST, AT_MOST = 200, 1500  # items that it is timed on
 SLACK = 1.2  # by which a fit may take longer than the part of the items told
+FOLDS = 5  # where a splitter or pairs of item numbers were given
 FEEBLE = 0.03  # weight in all folds below which a member of a stack is left out
 
 
@@ -69,9 +70,10 @@ class Labelled:
         return len(self.y)
 
     def part(self, rows: Ints, **changes: Any) -> Labelled:
-        """Some of the items."""
+        """Some of the items; splits that were given as item numbers become folds."""
         groups = None if self.groups is None else self.groups[rows]
         own: dict[str, Any] = {"X": _safe_indexing(self.X, rows), "y": self.y[rows]}
+        own["cv"] = self.cv if isinstance(self.cv, (int, float)) else FOLDS
         return replace(self, **{**own, "groups": groups, **changes})
 
     def options(self) -> dict[str, Any]:
@@ -206,7 +208,7 @@ def _expected_seconds(source: Source, data: Labelled) -> float:
         return 0.0
     taken = time.monotonic() - began - once
     cv = data.options()["cv"]
-    folds = int(cv) if isinstance(cv, int) else 5
+    folds = int(cv) if isinstance(cv, int) else FOLDS
     each = taken * n * (1 - 1 / max(2, folds)) / (0.75 * len(rows))
     jobs = min(folds, effective_n_jobs(data.n_jobs))
     return float(SLACK * (once * n / len(rows) + each * folds / jobs))
