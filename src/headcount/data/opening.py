@@ -6,7 +6,8 @@ import codecs
 import csv as python_csv
 import io
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -194,7 +195,18 @@ def has_decimal_commas(rows: list[list[str]], columns: Collection[int]) -> bool:
     return commas > sum("." in cell for cell in cells)
 
 
-def explain(name: str, error: str, encoding: str) -> InputError:
+@contextmanager
+def reading_of(name: str, encoding: str = "utf8") -> Iterator[None]:
+    """Errors of readers, within, become sentences about the file of this name."""
+    try:
+        yield
+    except (pa.ArrowException, EOFError, UnicodeError) as error:
+        raise _explained(name, str(error), encoding) from None
+    except OSError as error:  # a compressed file that is cut short
+        raise InputError(f"{name} cannot be read: {error}") from None
+
+
+def _explained(name: str, error: str, encoding: str) -> InputError:
     """The reader's error in words that say what to do."""
     lower = error.lower()
     if "invalid utf" in lower or "codec can't" in lower:

@@ -25,11 +25,9 @@ class Sheet:
     """
 
     def __init__(self, path: Path, wanted: Collection[str] = ()):
-        book = _opened(path)
         self.names: list[str] = []
         self.title, self.others, best = "", 0, (-1, 0)
-        for title in book.sheet_names:
-            rows = iter(book.get_sheet_by_name(title).to_python())
+        for title, rows in _sheets(path):
             heads = ([_text(cell) or "" for cell in row] for row in rows)
             names = next((head for head in heads if any(head)), [])
             fits = len(set(wanted) & set(names)), len(names)
@@ -47,7 +45,8 @@ class Sheet:
             yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def _opened(path: Path) -> Any:
+def _sheets(path: Path) -> list[tuple[str, Iterator[list[Any]]]]:
+    """Titles and rows of all sheets."""
     try:
         import python_calamine
     except ImportError:
@@ -55,7 +54,9 @@ def _opened(path: Path) -> Any:
             f"{path.name} needs python-calamine: pip install python-calamine."
         ) from None
     try:
-        return python_calamine.CalamineWorkbook.from_path(path)
+        book = python_calamine.CalamineWorkbook.from_path(path)
+        sheets = [(title, book.get_sheet_by_name(title)) for title in book.sheet_names]
+        return [(title, iter(sheet.to_python())) for title, sheet in sheets]
     except (python_calamine.CalamineError, OSError) as error:
         raise InputError(f"{path.name} cannot be read as a workbook: {error}") from None
 

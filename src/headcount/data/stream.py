@@ -20,9 +20,9 @@ from headcount.data.frames import frame_batches, frame_names
 from headcount.data.opening import (
     CountedStream,
     Utf8Stream,
-    explain,
     has_decimal_commas,
     open_text,
+    reading_of,
     split_head,
 )
 from headcount.data.sheets import SHEETS, Sheet
@@ -167,14 +167,10 @@ def batches(
     """
     told = reading or Reading()
     for source in found:
-        try:
+        with reading_of(source.name, encoding):
             for batch in _parts(source, columns, encoding, progress or (lambda _: None), told):
                 if batch.num_rows:
                     yield source, batch
-        except (pa.ArrowException, EOFError, UnicodeDecodeError) as error:
-            raise explain(source.name, str(error), encoding) from None
-        except OSError as error:  # a compressed file that is cut short
-            raise InputError(f"{source.name} cannot be read: {error}") from None
 
 
 def _parts(
@@ -195,7 +191,7 @@ def columns_of(source: Source, encoding: str = "utf8") -> list[str]:
         return list(frame_names(source.frame))
     if source.path is None:
         return []
-    try:
+    with reading_of(source.name, encoding):
         if source.kind == ".parquet":
             return list(pq.ParquetFile(source.path).schema_arrow.names)
         if source.kind in SHEETS:
@@ -205,8 +201,6 @@ def columns_of(source: Source, encoding: str = "utf8") -> list[str]:
             if source.kind in JSON:
                 return list(json.open_json(pa.PythonFile(stream, mode="r")).schema.names)
             return split_head(stream, (), KINDS[source.kind], source.name)[1][0]
-    except (pa.ArrowInvalid, EOFError, UnicodeDecodeError) as error:
-        raise explain(source.name, str(error), encoding) from None
 
 
 def _frame(source: Source, columns: Mapping[str, str]) -> Iterator[pa.RecordBatch]:

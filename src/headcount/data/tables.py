@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headcount._core.frame import Frame
 from headcount._core.types import Floats
 from headcount.data.dataset import Dataset, Part
-from headcount.data.opening import open_text, split_head
+from headcount.data.opening import open_text, reading_of, split_head
 from headcount.data.sheets import SHEETS, Sheet
 from headcount.exceptions import InputError, choose
 
@@ -54,7 +54,7 @@ def _arrow(path: Path, suffix: str) -> Any:
     import pyarrow as pa
     from pyarrow import csv, json, parquet
 
-    try:
+    with reading_of(path.name):
         if suffix == ".parquet":
             return parquet.read_table(path)
         if suffix in SHEETS:
@@ -70,8 +70,6 @@ def _arrow(path: Path, suffix: str) -> Any:
                 parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
                 convert_options=csv.ConvertOptions(strings_can_be_null=False),
             )
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path.name!r} cannot be read: {error}") from None
 
 
 def table_dataset(
