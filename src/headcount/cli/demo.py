@@ -63,7 +63,7 @@ LAB_TEXTS = 12_000
 LAB_TEST_SAMPLES = 200
 LAB_PARTS = ("a", "b")  # sentiments, categories
 STORY_METHOD = "BayesQuantifier"  # which the choice nearly always ends with; choosing takes longer
-AUTO_SECONDS = 10
+AUTO_SECONDS = 60
 
 
 def methods(seed: int) -> dict[str, Quantifier]:
