@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headcount._core.frame import Frame
+from headcount.exceptions import InputError
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -20,6 +21,17 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def check_output(path: Path) -> None:
+    """Refuse a file that could not be written, before the work that would fill it is done."""
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder: give the name of a file in it.")
+    folder = path.absolute().parent
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(f"{str(path)!r} cannot be written: {str(folder)!r} takes no new files.")
 
 
 def write_text(path: Path, text: str) -> None:

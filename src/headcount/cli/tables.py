@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headcount._core.files import check_output
+from headcount.cli.reading import show_reading
 from headcount.cli.render import as_json, write_frame
 from headcount.exceptions import InputError, choose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from headcount._core.frame import Frame
-    from headcount.data.stream import Source
     from headcount.tables import Count, Model, Note
 
 Files = Annotated[
@@ -61,6 +58,13 @@ def fit(
     scores: Annotated[
         str | None, typer.Option(help="Columns with a classifier's scores: p_no,p_yes.")
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Groups that will be asked about, as in estimate: their labelled rows are used, "
+            "and the model is tried on groups that it had not seen."
+        ),
+    ] = None,
     method: Annotated[
         str, typer.Option(help="auto tries the likely winners; or a quantifier, such as SLD.")
     ] = "auto",
@@ -80,6 +84,14 @@ def fit(
     vectorizer: Annotated[
         str, typer.Option(help="tfidf, words, glove, learnt, minilm, a file or a folder.")
     ] = "tfidf",
+    min_rows: Annotated[
+        int | None,
+        typer.Option(help='Classes with fewer labelled rows are joined into "other".'),
+    ] = None,
+    rare: Annotated[str, typer.Option(help="With --min-rows: join or drop.")] = "join",
+    force: Annotated[
+        bool, typer.Option("--force", help="Write the model even if it is useless.")
+    ] = False,
     kind: Format = None,
     encoding: Encoding = "utf8",
 ) -> None:
@@ -89,16 +101,21 @@ def fit(
 
     if output.suffix != ".hc":
         raise InputError(f"{str(output)!r}: the name of a model file ends in .hc.")
+    check_output(output)
     if not text and vectorizer != "tfidf":
         raise InputError("--vectorizer is about texts: it goes with --text.")
     found = sources(files, kind)
-    with _reading(found) as progress:
+    with show_reading(found) as progress:
         model = fit_tables(
             found,
             text=text,
             features=_columns(features),
             scores=_columns(scores),
             label=label,
+            by=by,
+            min_rows=min_rows,
+            rare=rare,
+            force=force,
             method=method,
             measure=measure,
             expect=expect,
@@ -136,6 +153,7 @@ def estimate(
     choose("--as", show, ["table", "csv", "json"])
     if output is not None:
         choose("ending of --output", output.suffix, [".csv", ".json", ".parquet"])
+        check_output(output)
     found = _counted(model, files, by, truth, level, kind, encoding, date_format, time_zone)
     frame = _only(found.to_frame(), only)
     if output is not None:
@@ -169,6 +187,7 @@ def report(
     """Write a page: the trend with bands, the table, the warnings, and what it all means."""
     if output.suffix not in (".html", ".htm"):
         raise InputError(f"{str(output)!r}: the name of a page ends in .html.")
+    check_output(output)
     found = _counted(model, files, by, truth, level, kind, encoding, date_format, time_zone)
     names = ", ".join("standard input" if f == "-" else Path(f).name for f in files)
     found.report(title or f"How many in {names}", only).save(output)
@@ -186,15 +205,22 @@ def monitor(
     level: Level = 0.95,
     only: Only = None,
     every: Annotated[bool, typer.Option("--all", help="Show unchanged groups too.")] = False,
+    fail_on: Annotated[
+        str, typer.Option(help="What to fail on: change (exit code 1), misfit (3), change,misfit.")
+    ] = "change",
     kind: Format = None,
     encoding: Encoding = "utf8",
     date_format: DateFormat = None,
     time_zone: TimeZone = None,
 ) -> None:
     """Tell which groups changed beyond chance since a reference; exit code 1 if any did."""
+    from headcount.inference.diagnostics import LEVEL
     from headcount.tables import first_group
     from headcount.tables.words import changes_text
 
+    fails = _columns(fail_on) or []
+    for name in fails:
+        choose("--fail-on", name, ["change", "misfit"])
     found = _counted(
         model, files, by, None, level, kind, encoding, date_format, time_zone, target="population"
     )
@@ -210,8 +236,15 @@ def monitor(
         f"{n} of {total} groups differ from {since} beyond chance (Holm's correction, level "
         f"{level:g})."
     )
-    if n:
+    misfits = int((found.diagnosis.fit < LEVEL).sum())
+    if "misfit" in fails:
+        typer.echo(
+            f"{misfits} of {len(found.groups)} groups have scores that shares do not explain."
+        )
+    if n and "change" in fails:
         raise typer.Exit(1)
+    if misfits and "misfit" in fails:
+        raise typer.Exit(3)
 
 
 def _counted(
@@ -234,7 +267,7 @@ def _counted(
 
     loaded = Model.load(model)
     found = sources(files, kind)
-    with warnings.catch_warnings(record=True) as caught, _reading(found) as progress:
+    with warnings.catch_warnings(record=True) as caught, show_reading(found) as progress:
         warnings.simplefilter("always", UnreliableWarning)
         counted = loaded.estimate(
             found,
@@ -256,35 +289,6 @@ def _counted(
 def _columns(text: str | None) -> list[str] | None:
     """Names of columns from ``a,b``."""
     return [c.strip() for c in text.split(",")] if text else None
-
-
-@contextmanager
-def _reading(found: Sequence[Source]) -> Iterator[Callable[[int], None] | None]:
-    """A bar of what was read, on a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TransferSpeedColumn,
-    )
-
-    total = sum(source.size for source in found) or None
-    columns = (
-        TextColumn("reading"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=total)
-        yield lambda done: bar.advance(task, done)
 
 
 def _note(note: Note | str) -> None:

@@ -53,6 +53,7 @@ class Diagnosis:
     n : items
     fit : p-value of "a change of class shares explains the scores"
     drift : p-value of the same for what the items look like, where that was kept; else NaN
+    off : how far the share of each class may be off beyond its interval, where there is a misfit
     strange : share of items, at least, that no mixture of the known classes accounts for
     condition : condition number of the classes' mean scores, the same for all bags
     """
@@ -63,10 +64,13 @@ class Diagnosis:
     strange: Floats
     condition: float
     drift: Floats = field(default_factory=lambda: np.empty(0))
+    off: Floats = field(default_factory=lambda: np.empty((0, 1)))
 
     def __post_init__(self) -> None:
         if not len(self.drift):
             object.__setattr__(self, "drift", np.full(len(self.n), np.nan))
+        if not len(self.off):
+            object.__setattr__(self, "off", np.zeros((len(self.n), 1)))
 
     def flags(self, s: int) -> list[str]:
         """Short names of what is wrong with bag number `s`."""
@@ -133,16 +137,34 @@ class FitTest:
 
     def p_values(self, q: Floats, sizes: Ints) -> Floats:
         """How often bags that are mixtures are as far from one as these histograms are."""
+        return self.run(q, sizes)[0]
+
+    def run(self, q: Floats, sizes: Ints) -> tuple[Floats, Floats]:
+        """P-values, and how much farther from a mixture histograms are than chance makes them."""
         far, shares = self._distance(q)
         simulator = Simulator(self._simulated, self.codes, len(self.classes))
         rng = np.random.default_rng(0)
         capped = np.minimum(sizes, simulator.enough)
-        fit = np.empty(len(q))
+        fit, usual = np.empty(len(q)), np.empty(len(q))
         step = max(1, 2_000_000 // int(capped.max()))
         for start in range(0, len(q), step):
             part = slice(start, start + step)
-            fit[part] = _exceeding(simulator, far[part], shares[part], capped[part], rng)
-        return fit
+            found = _exceeding(simulator, far[part], shares[part], capped[part], rng)
+            fit[part], usual[part] = found
+        return fit, np.maximum(far - usual, 0.0)
+
+    def possible_error(self, excess: Floats) -> Floats:
+        """How far off shares may be if items changed as much along the classes as across them.
+
+        What no mixture explains is seen; the part of a change that looks like a change of shares
+        is not. A change in no particular direction has as much of it in each direction.
+        """
+        k = len(self.classes)
+        tangent = np.linalg.svd(np.ones((1, k)))[2][1:]  # directions in which shares can move
+        moves = tangent @ (self.classes * self.scale)
+        free = max(sum(self.widths) - len(self.widths) - (k - 1), 1)
+        cover = tangent.T @ np.linalg.pinv(moves @ moves.T, rcond=1e-6) @ tangent
+        return np.minimum(np.sqrt(excess[:, None] / free * np.diag(cover)), 0.5)
 
     def strange(self, q: Floats) -> Floats:
         """Share of items above what the likeliest class of each cell could bring, at least."""
@@ -164,18 +186,19 @@ class FitTest:
 
 def _exceeding(
     simulator: Simulator, far: Floats, shares: Floats, sizes: Ints, rng: np.random.Generator
-) -> Floats:
-    """P-values by simulation; where there are many, most need few draws to be let go."""
-    p = np.empty(len(far))
+) -> tuple[Floats, Floats]:
+    """P-values and mean distances by simulation; most of many need few draws to be let go."""
+    p, usual = np.empty(len(far)), np.empty(len(far))
     going = np.arange(len(far))
     for draws in (QUICK, DRAWS) if len(far) > MANY else (DRAWS,):
         proposals = np.repeat(shares[going, None, :], draws, axis=1)
         null = simulator.run(proposals, sizes[going], rng, "bag")[0][:, :, 0]
         p[going] = (1 + (null >= far[going, None]).sum(axis=1)) / (1 + draws)
+        usual[going] = null.mean(axis=1)
         going = going[p[going] < SURE]
         if not len(going):
             break
-    return p
+    return p, usual
 
 
 class ScoreTest:
@@ -202,8 +225,9 @@ class ScoreTest:
         """Test every bag of scores; `sizes` says how many items a bag stands for, if others."""
         sizes = bags.sizes if sizes is None else sizes
         q = self.test.shares(bags, self._cells(scores))
-        fit = self.test.p_values(q, sizes)
-        return Diagnosis(bags.ids, sizes, fit, self.test.strange(q), self.condition)
+        fit, excess = self.test.run(q, sizes)
+        off = self.test.possible_error(np.where(fit < LEVEL, excess, 0.0))
+        return Diagnosis(bags.ids, sizes, fit, self.test.strange(q), self.condition, off=off)
 
     def _cells(self, scores: Floats) -> Ints:
         found = [

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedShuffleSplit
 
@@ -115,6 +116,28 @@ class Interval:
             self.level,
         )
 
+    def widened(self, factor: Floats) -> Interval:
+        """Same estimates with intervals that are wider by a factor for each bag, to both sides."""
+        more = (np.asarray(factor)[:, None] - 1) * (self.high - self.low) / 2
+        return replace(
+            self,
+            low=np.clip(self.low - more, 0.0, 1.0),
+            high=np.clip(self.high + more, 0.0, 1.0),
+            variance=self.variance * np.asarray(factor)[:, None] ** 2,
+        )
+
+    def loosened(self, off: Floats) -> Interval:
+        """Intervals that allow for errors of this standard deviation on top, for bag and class."""
+        more = (norm.ppf((1 + self.level) / 2) * off) ** 2
+        low = self.prevalence - np.sqrt((self.prevalence - self.low) ** 2 + more)
+        high = self.prevalence + np.sqrt((self.high - self.prevalence) ** 2 + more)
+        return replace(
+            self,
+            low=np.clip(low, 0.0, 1.0),
+            high=np.clip(high, 0.0, 1.0),
+            variance=self.variance + off**2,
+        )
+
     def around(self, estimates: Floats) -> Interval:
         """Same bounds for other estimates, reaching to them where they are outside."""
         low, high = np.minimum(self.low, estimates), np.maximum(self.high, estimates)
@@ -194,7 +217,7 @@ def stretch(halves: Iterable[tuple[Simulator, Simulator]], size: int, request: R
     for own, other in halves:
         shares = rng.dirichlet(np.ones(own.n_classes), size=(TRIALS, 1))
         sizes = np.full(TRIALS, min(size, 1000))
-        found, truths = other.run(shares, sizes, rng, request.target, resample=False)
+        found, truths = replace(other, resample=False).run(shares, sizes, rng, request.target)
         claimed = spread_of(own, found[:, 0], sizes, quick)
         labelled = 0.5 * sizes[0] / (sizes[0] + len(own.codes))  # share of the variance, at least
         off = (truths[:, 0] - claimed.mean) ** 2

@@ -26,11 +26,15 @@ class Simulator:
     estimate : function from bags over the labelled items to estimates, or to anything of a bag
     codes : class numbers of the labelled items
     n_classes : int
+    resample : bool
+        Whether each simulated bag lives in a world of its own, in which the labelled items were
+        drawn anew; False takes them as all there is.
     """
 
     estimate: Estimate
     codes: Ints
     n_classes: int
+    resample: bool = True
 
     @property
     def enough(self) -> int:
@@ -43,12 +47,10 @@ class Simulator:
         sizes: Ints,
         rng: np.random.Generator,
         target: str,
-        *,
-        resample: bool = True,
     ) -> tuple[Floats, Floats]:
         """Estimates and true shares of bags, for proposed shares of shape (S, T, k)."""
         n_bags, n_draws, k = shares.shape
-        worlds = self._worlds(n_draws, rng, resample)
+        worlds = self._worlds(n_draws, rng)
         outcomes: list[Floats] = []
         truths = np.empty_like(shares)
         step = max(1, ITEMS_AT_ONCE // max(1, int(sizes.sum())))
@@ -63,16 +65,14 @@ class Simulator:
             truths[:, draws] = truth.reshape(n_bags, len(draws), k)
         return np.concatenate(outcomes, axis=1), truths
 
-    def _worlds(
-        self, n_draws: int, rng: np.random.Generator, resample: bool
-    ) -> tuple[Rows, Floats]:
+    def _worlds(self, n_draws: int, rng: np.random.Generator) -> tuple[Rows, Floats]:
         """Resampled labelled items by class, and how often a class is unlike its labelled items.
 
         The latter, Beta(1, n), is what n items that never showed something leave open: without
         it classes that were told apart perfectly would seem to be so for certain.
         """
         order = np.argsort(self.codes, kind="stable").astype(np.int32)
-        if not resample:
+        if not self.resample:
             return np.tile(order, (n_draws, 1)), np.zeros((n_draws, self.n_classes))
         starts, sizes = self._by_class()
         within = (rng.random((n_draws, len(order))) * np.repeat(sizes, sizes)).astype(np.int64)

@@ -21,6 +21,7 @@ from headcount.kernels.simplex import clip_and_normalise
 
 REACH = 4.5  # standard errors that proposals go to either side
 KEEP = 0.35  # share of them that is near enough; the rest must reach well beyond
+EVEN = (0.0, 0.5)  # how far to equal shares simulated bags are looked at from
 PILOT = 60  # simulated bags that tell where to look, and how far
 MANY = 100  # bags of two classes from which on some stand for others
 
@@ -138,10 +139,38 @@ def joint_level(
 def _near(
     simulator: Simulator, estimates: Floats, sizes: Ints, rng: np.random.Generator, request: Request
 ) -> tuple[Floats, Floats]:
-    """Simulated bags around each real one: first a few to find where, then the rest."""
+    """Simulated bags around each real one: first a few to find where, then the rest.
+
+    Half of them reach as far as they would if the shares were more even. A method that says 0 of
+    a class may do so whatever its share, up to a point: near 0 alone that would not be seen.
+    """
     n_bags, k = estimates.shape
     least = 1.0 / np.minimum(sizes, len(simulator.codes))[:, None]
-    pull = np.minimum(0.5, k * least)
+    n_draws = request.n_draws // len(EVEN)
+    found = []
+    for even in EVEN:
+        bias, root = _pilot(simulator, estimates, sizes, np.maximum(even, k * least), rng, request)
+        steps = rng.uniform(-REACH, REACH, size=(n_bags, n_draws, k))
+        around = clip_and_normalise(estimates - bias)
+        found.append(around[:, None, :] + np.einsum("skl,stl->stk", root, steps))
+    proposals = np.concatenate(found, axis=1)
+    inside = 1.0 - np.abs(1.0 - np.mod(np.abs(proposals), 2.0))  # folded back at 0 and 1
+    inside /= np.maximum(inside.sum(axis=2, keepdims=True), 1e-12)
+    return simulator.run(inside, sizes, rng, request.target)
+
+
+def _pilot(
+    simulator: Simulator,
+    estimates: Floats,
+    sizes: Ints,
+    pull: Floats,
+    rng: np.random.Generator,
+    request: Request,
+) -> tuple[Floats, Floats]:
+    """Bias and a root of the covariance of estimates, at shares pulled to even ones."""
+    k = estimates.shape[1]
+    least = 1.0 / np.minimum(sizes, len(simulator.codes))[:, None]
+    pull = np.minimum(0.5, pull)
     start = estimates * (1 - pull) + pull / k
     at_start = np.repeat(start[:, None, :], PILOT, axis=1)
     found, truths = simulator.run(at_start, sizes, rng, request.target)
@@ -151,13 +180,7 @@ def _near(
     spread = np.einsum("stk,stl->skl", centred, centred) / (PILOT - 1)
     spread += (least**2)[:, :, None] * (np.eye(k) - 1 / k)
     values, vectors = np.linalg.eigh(spread)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-    around = clip_and_normalise(estimates - bias)
-    steps = rng.uniform(-REACH, REACH, size=(n_bags, request.n_draws, k))
-    proposals = around[:, None, :] + np.einsum("skl,stl->stk", root, steps)
-    inside = 1.0 - np.abs(1.0 - np.mod(np.abs(proposals), 2.0))  # folded back at 0 and 1
-    inside /= np.maximum(inside.sum(axis=2, keepdims=True), 1e-12)
-    return simulator.run(inside, sizes, rng, request.target)
+    return bias, vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
 
 
 def _coarse(sizes: Ints) -> Ints:

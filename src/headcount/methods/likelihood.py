@@ -86,7 +86,7 @@ class SLD(LikelihoodQuantifier):
 
     def method_tags(self) -> Tags:
         """Learns from held-out scores only if it calibrates."""
-        return Tags(held_out=False)
+        return Tags(held_out=False, joins_folds=True)
 
     def check_params(self) -> None:
         """Refuse impossible settings."""

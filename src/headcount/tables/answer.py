@@ -9,20 +9,45 @@ from typing import Any
 import numpy as np
 
 from headcount._core.types import Floats, Ints
-from headcount.inference.diagnostics import FEW, Diagnosis, FitTest, diagnose_scores
+from headcount.inference.diagnostics import FEW, LEVEL, Diagnosis, FitTest, diagnose_scores
 from headcount.inference.intervals import Interval
 from headcount.inference.small import SmallGroups
 from headcount.inference.spread import Request
+from headcount.tables.grouped import Groups
 from headcount.tables.kept import Kept, Part
 from headcount.tables.model import Model
 
 
-def bound_groups(kept: Kept, order: Sequence[int], request: Request) -> tuple[Interval, Floats]:
-    """Estimates with bounds, and shares by plain counting, of groups in this order."""
+def adjust(
+    interval: Interval,
+    diagnosis: Diagnosis,
+    groups: Groups | None,
+    names: Sequence[str],
+    sizes: Ints,
+    target: str,
+) -> Interval:
+    """Intervals that allow for what the diagnosis found, or for how far off held-out groups were.
+
+    With labelled groups, the labelled rows of a group and the model's answer are averaged.
+    """
+    if groups is None:
+        return interval.loosened(diagnosis.off)
+    flagged = np.asarray(diagnosis.fit < LEVEL)
+    _, own = groups.known(list(names))
+    return groups.pooling.pool(interval, flagged, own, sizes, target)
+
+
+def bound_groups(
+    kept: Kept, order: Sequence[int], request: Request, folds: Ints | None = None
+) -> tuple[Interval, Floats]:
+    """Estimates with bounds, and shares by plain counting, of groups in this order.
+
+    `folds` says, by number of the group, which classifier had not seen it at fitting; -1 for none.
+    """
     numbers, intervals, counted = [], [], []
-    for part, sizes in _parts(kept):
+    for part, sizes in _parts(kept, folds):
         numbers.append(part.groups)
-        intervals.append(_bound(kept.model, part, sizes, request))
+        intervals.append(bound_part(kept.model, part, sizes, request))
         counted.append(_counted(part))
     place = _places(numbers, order)
     joined: dict[str, Any] = {
@@ -32,30 +57,35 @@ def bound_groups(kept: Kept, order: Sequence[int], request: Request) -> tuple[In
     return replace(intervals[0], **joined), np.concatenate(counted)[place]
 
 
-def diagnose_groups(kept: Kept, order: Sequence[int]) -> Diagnosis:
+def diagnose_groups(kept: Kept, order: Sequence[int], folds: Ints | None = None) -> Diagnosis:
     """What to know about the estimates of groups in this order."""
     numbers, found = [], []
-    for part, sizes in _parts(kept):
+    for part, sizes in _parts(kept, folds):
         numbers.append(part.groups)
         seen = diagnose_scores(kept.model.scorer, [part.mixed], sizes)
         found.append(replace(seen, drift=_drift(kept.model, part, sizes)))
     place = _places(numbers, order)
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(d, name) for d in found])[place]
-        for name in ("n", "fit", "strange", "drift")
+        for name in ("n", "fit", "strange", "drift", "off")
     }
     return replace(found[0], ids=np.arange(len(place)), **joined)
 
 
-def _parts(kept: Kept) -> Iterator[tuple[Part, Ints]]:
-    """Groups that are all small, or all not, with the number of rows that they are worth."""
+def _parts(kept: Kept, folds: Ints | None) -> Iterator[tuple[Part, Ints]]:
+    """Groups that are all small, or all not, with the number of rows that they are worth.
+
+    Groups that a classifier had not seen at fitting are scored by that one alone, as the rows
+    were that were held out: the others know the group by its labelled rows.
+    """
     sizes = np.maximum(1, np.round(kept.effective())).astype(np.int64)
     for part in kept.parts():
-        few = sizes[part.groups] < FEW
-        for chosen in (np.flatnonzero(few), np.flatnonzero(~few)):
-            if len(chosen):
-                some = part if len(chosen) == len(few) else part.take(chosen)
-                yield some, sizes[some.groups]
+        few = (sizes[part.groups] < FEW).astype(np.int64)
+        own = np.full(len(few), -1) if folds is None else folds[part.groups]
+        for key in np.unique(2 * own + few):
+            chosen = np.flatnonzero(2 * own + few == key)
+            some = part if len(chosen) == len(few) else part.take(chosen)
+            yield some.scored_by(int(own[chosen[0]])), sizes[some.groups]
 
 
 def _places(numbers: list[Ints], order: Sequence[int]) -> Ints:
@@ -66,11 +96,13 @@ def _places(numbers: list[Ints], order: Sequence[int]) -> Ints:
     return np.asarray(place[np.asarray(order)])
 
 
-def _bound(model: Model, part: Part, sizes: Ints, request: Request) -> Interval:
+def bound_part(model: Model, part: Part, sizes: Ints, request: Request) -> Interval:
+    """Estimates with bounds of groups that are all small, or all not."""
     quantifier = model.quantifier
     if sizes.max() < FEW and quantifier.flat_ is None and quantifier.method_tags().corrects:
         return _small(model).bound(*part.mixed, request)
     found: Interval = quantifier.bound(part.folds, sizes, request)
+    found = found.widened(model.widening(sizes))
     return found if part.whole is None else found.around(quantifier.estimate([part.whole]))
 
 

@@ -18,9 +18,9 @@ from headcount.data.tables import as_names
 from headcount.exceptions import HeadcountWarning, InputError
 from headcount.inference.intervals import Interval
 from headcount.inference.spread import Request
-from headcount.tables.answer import bound_groups, diagnose_groups
+from headcount.tables.answer import adjust, bound_groups, diagnose_groups
 from headcount.tables.kept import Kept
-from headcount.tables.learn import label_names
+from headcount.tables.labelled import label_names, look_at_dates, refuse_twice
 from headcount.tables.model import Model
 from headcount.tables.notes import Note, reading_notes
 from headcount.tables.result import Count
@@ -62,7 +62,8 @@ def count(
     scorer.check_intervals()
     request = Request(level=level, target=target)
     grouping = Grouping.parse(by, date_format, time_zone)
-    _look_at_dates(grouping, found, encoding)
+    refuse_twice(found)
+    look_at_dates(grouping, found, encoding)
     wanted = dict(model.inputs.wanted)
     for extra, kind in ((grouping.column, grouping.kind), (truth, "name")):
         if extra is not None:
@@ -98,15 +99,6 @@ def count(
     return _estimated(kept, tally, grouping, request, truth is not None, notes)
 
 
-def _look_at_dates(grouping: Grouping, found: Sequence[Source], encoding: str) -> None:
-    """Read ahead until it is known whether days or months come first in the dates."""
-    if grouping.period is None or grouping.column is None:
-        return
-    again = [s for s in found if s.path is not None or s.frame is not None]
-    wanted = {grouping.column: grouping.kind}
-    grouping.look(part.column(0) for _, part in batches(again, wanted, encoding=encoding))
-
-
 def _check_answerable(
     tally: _Tally, grouping: Grouping, truth: str | None, names: NDArray[Any]
 ) -> None:
@@ -137,25 +129,29 @@ def _estimated(
     notes: list[Note],
 ) -> Count:
     order, every = grouping.order(), grouping.names()
+    names, sizes = [every[g] for g in order], kept.rows[order]
+    groups = kept.model.groups(grouping)
+    folds = None if groups is None else groups.known(every)[0]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        interval, counted = bound_groups(kept, order, request)
+        interval, counted = bound_groups(kept, order, request, folds)
     notes += [
         Note("warning", subject=text)
         for text in dict.fromkeys(
             str(w.message) for w in caught if issubclass(w.category, HeadcountWarning)
         )
     ]
-    diagnosis = diagnose_groups(kept, order)
+    diagnosis = diagnose_groups(kept, order, folds)
+    interval = adjust(interval, diagnosis, groups, names, sizes, request.target)
     truth = tally.truth(order) if with_truth else None
-    names = [every[g] for g in order]
 
     def bound(target: str) -> Interval:
-        return bound_groups(kept, order, replace(request, target=target))[0]
+        found = bound_groups(kept, order, replace(request, target=target), folds)[0]
+        return adjust(found, diagnosis, groups, names, sizes, target)
 
     return Count(
         names,
-        kept.rows[order],
+        sizes,
         interval,
         diagnosis,
         counted,
@@ -221,6 +217,9 @@ def _notes(
     unknown = sorted(strange - {""})
     if unknown:
         notes.append(Note("unknown truth", len(unknown), truth or "", tuple(unknown)))
+    told = model.summary.get("columns") or []
+    if column in told and grouping.period is None and model.summary.get("by") is None:
+        notes.append(Note("groups at fitting", subject=column))
     if truth is None and model.label in columns_of(found[0], encoding):
         notes.append(Note("truth is there", subject=model.label))
     return notes

@@ -8,7 +8,8 @@ from typing import Any
 
 from headcount.data.stream import sources_of
 from headcount.exceptions import InputError
-from headcount.tables.learn import Say, learn
+from headcount.tables.labelled import Say
+from headcount.tables.learn import learn
 from headcount.tables.model import Inputs, Model
 from headcount.tables.notes import Note
 

@@ -11,13 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount._core.frame import Frame
-from headcount._core.types import Bools, Floats
+from headcount._core.types import Bools, Floats, Ints
+from headcount.data.groups import Grouping
 from headcount.data.stream import sources_of
 from headcount.exceptions import InputError, choose
+from headcount.inference.check import widen_by
 from headcount.methods.files import load_with_manifest, save
 from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.scorer import Scorer
 from headcount.tables.channels import Channels
+from headcount.tables.grouped import Groups
 from headcount.tables.notes import Note
 from headcount.tables.words import learnt_text
 
@@ -34,6 +37,7 @@ class Inputs:
 
     kind: str
     columns: tuple[str, ...]
+    turned: bool = False  # whether a single column of scores is of the first class
 
     def __post_init__(self) -> None:
         choose("kind of input", self.kind, KINDS)
@@ -65,7 +69,10 @@ class Inputs:
             if not np.isfinite(matrix.sum()):  # one look at all cells is cheaper than at each row
                 there = ~np.isnan(matrix).any(axis=1)
                 whole = matrix[there]
-            return (np.column_stack([1 - whole, whole]) if len(self.columns) == 1 else whole), there
+            if len(self.columns) == 1:
+                pair = [whole, 1 - whole] if self.turned else [1 - whole, whole]
+                whole = np.column_stack(pair)
+            return whole, there
         cells = np.empty((n, len(self.columns)), dtype=object)
         for j, name in enumerate(self.columns):
             cells[:, j] = batch.column(name).to_pylist()
@@ -124,6 +131,20 @@ class Model:
         found: Scorer = self.quantifier.scorer_
         return found
 
+    def groups(self, grouping: Grouping) -> Groups | None:
+        """What is known of the groups of the labelled rows, if these are asked about."""
+        about = self.summary.get("groups")
+        if about is None or self.summary.get("by") is None:
+            return None
+        own = Grouping.parse(self.summary["by"])
+        same = (own.column, own.period) == (grouping.column, grouping.period)
+        return Groups.from_dict(about) if same else None
+
+    def widening(self, sizes: Ints) -> Floats:
+        """By how much intervals are widened, as the check at fitting asked for."""
+        factors = (self.summary.get("quality") or {}).get("factors") or (1.0, 1.0)
+        return widen_by(tuple(factors), sizes)
+
     def views(self, items: Any, *, whole: bool = False) -> list[Floats]:
         """Scores of items, by each classifier that scores new items."""
         if self.inputs.kind == "scores":
@@ -135,6 +156,7 @@ class Model:
         about = {
             "kind": self.inputs.kind,
             "columns": list(self.inputs.columns),
+            "turned": self.inputs.turned,
             "label": self.label,
             "training": self.summary,
         }
@@ -146,7 +168,8 @@ class Model:
         quantifier, manifest = load_with_manifest(path)
         about: Any = manifest.get("about")
         try:
-            inputs = Inputs(about["kind"], tuple(map(str, about["columns"])))
+            columns = tuple(map(str, about["columns"]))
+            inputs = Inputs(about["kind"], columns, bool(about.get("turned", False)))
             summary = dict(about["training"])
             kind = getattr(getattr(quantifier, "channels_", None), "kind", "scores")
             sound = isinstance(quantifier, ScoreQuantifier) and kind == inputs.kind

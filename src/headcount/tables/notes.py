@@ -58,6 +58,28 @@ KINDS = {
         "'{subject}' has fewer than {count} rows, too few to compare methods: SLD is used."
     ),
     "score of": "'{subject}' is taken as the score of {names}.",
+    "score of neither": (
+        "the rows of both classes score about the same in '{subject}': is it a score of them?"
+    ),
+    "score against name": (
+        "'{subject}' is named after the other class, but rows of {names} score higher in it: what "
+        "the labels say counts."
+    ),
+    "label of none": "{names} in '{subject}' is taken as no label: such rows were left out.",
+    "copies": (
+        "{count} of {bare} labelled rows are copies of others, text and label; each counts once."
+    ),
+    "rare joined": "{names} have too few rows and are joined into '{subject}' ({count} rows).",
+    "rare dropped": (
+        "{names} have too few rows and were left out ({count} rows): rows of them in other tables "
+        "are counted among the remaining classes."
+    ),
+    "groups at fitting": (
+        "'{subject}' is in the labelled rows too, but the model was fitted without knowing the "
+        "groups: if the rows reveal their group (names, places), these answers can be far off. Fit "
+        "it by '{subject}' to have the labelled rows of each group used, and honest intervals."
+    ),
+    "few groups": "'{subject}' has {count} groups: with fewer than 5 nothing is learnt from them.",
     "scores in order": (
         "the names do not tell which score is of which class; taken in order: {names}."
     ),

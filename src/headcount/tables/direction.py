@@ -1,0 +1,79 @@
+"""Which column of scores is of which class, by the names of the columns and by the labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from headcount._core.types import Floats
+from headcount.exceptions import InputError
+from headcount.tables.labelled import Say
+from headcount.tables.model import Inputs
+from headcount.tables.notes import Note
+
+UNSURE = 3.0  # standard errors within which a score might be of either class
+
+
+def turned(
+    inputs: Inputs, scores: Floats, labels: NDArray[Any], classes: NDArray[Any], say: Say
+) -> Inputs:
+    """One column of scores for two classes: of the class whose rows score higher, which is said."""
+    names = [str(c) for c in classes]
+    column = inputs.columns[0]
+    higher = labels == classes[1]
+    n, m = int(higher.sum()), int((~higher).sum())
+    ranks = rankdata(scores[:, 1])[higher].sum()
+    area = (ranks - n * (n + 1) / 2) / (
+        n * m
+    )  # chance that a row of the second class scores higher
+    unsure = UNSURE * np.sqrt((n + m + 1) / (12 * n * m))
+    told = told_class(column, names)
+    if abs(area - 0.5) < unsure:
+        say(Note("score of neither", subject=column))
+        of = 1 if told < 0 else told
+    else:
+        of = int(area > 0.5)
+    if told >= 0 and told != of:
+        say(Note("score against name", subject=column, names=(names[of],)))
+    say(Note("score of", subject=column, names=(names[of],)))
+    return replace(inputs, turned=of == 0)
+
+
+def aligned(inputs: Inputs, classes: NDArray[Any], say: Say) -> tuple[Inputs, list[int]]:
+    """Columns of scores in the order of the classes, told by their names where they tell."""
+    columns = list(inputs.columns)
+    names = [str(c) for c in classes]
+    told = [told_class(column, names) for column in columns]
+    if len(columns) != len(classes):
+        raise InputError(
+            f"{len(columns)} columns of scores for the {len(classes)} classes "
+            f"{classes.tolist()[:10]}: one for each is needed."
+        )
+    if sorted(told) == list(range(len(columns))):
+        order = [told.index(c) for c in range(len(columns))]
+    elif max(told) >= 0:
+        raise InputError(
+            f"the columns {columns} tell some of the classes {names[:10]} but not all: name each "
+            "after its class, such as p_yes."
+        )
+    else:
+        order = list(range(len(columns)))
+        pairs = tuple(f"{c} = {n}" for c, n in zip(columns, names, strict=True))
+        say(Note("scores in order", names=pairs))
+    return Inputs("scores", tuple(columns[j] for j in order)), order
+
+
+def told_class(column: str, names: list[str]) -> int:
+    """Number of the class that the name of a column of scores ends with; -1 if none."""
+    lower = column.lower()
+    fits = [
+        (len(name), c)
+        for c, name in enumerate(names)
+        if lower == name.lower()
+        or (lower.endswith(name.lower()) and not lower[: -len(name)][-1:].isalnum())
+    ]
+    return max(fits)[1] if fits else -1
