@@ -9,7 +9,8 @@ asks how often simulated bags of known shares, made of labelled items, are as fa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ MISFIT = (
     "the scores of this bag cannot be explained by a change of class shares alone; treat the "
     "estimate as unreliable"
 )
+OFF = "; it may be off by about {:.0f} points beyond what chance does"
 DRIFT = (
     "the items themselves look different from the labelled ones, beyond what a change of class "
     "shares does; the scores may no longer mean the same, so label some of them to be sure"
@@ -56,6 +58,7 @@ class Diagnosis:
     off : how far the share of each class may be off beyond its interval, where there is a misfit
     strange : share of items, at least, that no mixture of the known classes accounts for
     condition : condition number of the classes' mean scores, the same for all bags
+    alike : classes that are hardest to tell apart
     """
 
     ids: NDArray[Any]
@@ -65,6 +68,7 @@ class Diagnosis:
     condition: float
     drift: Floats = field(default_factory=lambda: np.empty(0))
     off: Floats = field(default_factory=lambda: np.empty((0, 1)))
+    alike: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.drift):
@@ -74,14 +78,7 @@ class Diagnosis:
 
     def flags(self, s: int) -> list[str]:
         """Short names of what is wrong with bag number `s`."""
-        wrong = {
-            "misfit": self.fit[s] < LEVEL,
-            "drift": self.drift[s] < DRIFT_LEVEL,
-            "strange": self.fit[s] < LEVEL and self.strange[s] > STRANGE,
-            "few": self.n[s] < FEW,
-            "weak": self.condition > ILL,
-        }
-        return [name for name, is_so in wrong.items() if is_so]
+        return str(self.marks[s]).split()
 
     def messages(self, s: int) -> list[str]:
         """The same in sentences."""
@@ -90,10 +87,58 @@ class Diagnosis:
             "drift": DRIFT,
             "strange": f"at least {self.strange[s]:.0%} of its items look like no known class",
             "few": f"only {self.n[s]} items: read the interval, not the share",
-            "weak": "the classifier hardly tells the classes apart; label more items, or better "
-            "features are needed",
+            "weak": self._weak(),
         }
+        off = 100 * float(self.off[s].max())
+        said["misfit"] += OFF.format(off) if off >= 0.5 else ""
         return [said[name] for name in self.flags(s)]
+
+    def summaries(self) -> dict[str, tuple[str, Ints]]:
+        """For each flag one sentence about all bags that have it, and the numbers of these."""
+        found = {}
+        for name, bags in self.flagged().items():
+            if not len(bags):
+                continue
+            off = 100 * self.off[bags].max(axis=1)
+            text = {
+                "misfit": MISFIT + (_range(OFF, off) if off.max() >= 0.5 else ""),
+                "drift": DRIFT,
+                "strange": _range(
+                    "at least {:.0f} % of the items look like no known class",
+                    100 * self.strange[bags],
+                ),
+                "few": f"fewer than {FEW} items: read the interval, not the share",
+                "weak": self._weak(),
+            }[name]
+            found[name] = (text, bags)
+        return found
+
+    def flagged(self) -> dict[str, Ints]:
+        """Numbers of the bags that have each flag."""
+        misfit = self.fit < LEVEL
+        which = {
+            "misfit": misfit,
+            "drift": self.drift < DRIFT_LEVEL,
+            "strange": misfit & (self.strange > STRANGE),
+            "few": self.n < FEW,
+            "weak": np.full(len(self.n), self.condition > ILL),
+        }
+        return {name: np.flatnonzero(is_so) for name, is_so in which.items()}
+
+    @cached_property
+    def marks(self) -> NDArray[Any]:
+        """Flags of every bag as one text."""
+        out = np.full(len(self.n), "", dtype=object)
+        for name, bags in self.flagged().items():
+            out[bags] += f" {name}"
+        return np.array([text.strip() for text in out.tolist()], dtype=str)
+
+    def _weak(self) -> str:
+        named = " and ".join(self.alike) if self.alike else "the classes"
+        return (
+            f"the classifier hardly tells {named} apart; label more of their items, or better "
+            "features are needed"
+        )
 
     def to_frame(self) -> Frame:
         """One row a bag."""
@@ -105,7 +150,7 @@ class Diagnosis:
                 "drift": self.drift,
                 "strange": self.strange,
                 "condition": np.full(len(self.n), self.condition),
-                "flags": np.array([" ".join(self.flags(s)) for s in range(len(self.n))], dtype=str),
+                "flags": self.marks,
             }
         )
 
@@ -184,6 +229,12 @@ class FitTest:
         return (off**2).sum(axis=1), shares
 
 
+def _range(text: str, values: Floats) -> str:
+    """A sentence about the least and the largest of several values."""
+    low, high = f"{values.min():.0f}", f"{values.max():.0f}"
+    return text.replace("{:.0f}", low if low == high else f"{low} to {high}")
+
+
 def _exceeding(
     simulator: Simulator, far: Floats, shares: Floats, sizes: Ints, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
@@ -220,6 +271,9 @@ class ScoreTest:
         self.test = FitTest(self._cells(scores), widths, codes)
         means = np.stack([scores[codes == c].mean(axis=0) for c in range(k)])
         self.condition = float(min(np.linalg.cond(means), 1e12))
+        # The mixture of classes that changes the mean scores least: those with a large part in it.
+        least = np.abs(np.linalg.svd(means.T)[2][-1])
+        self.alike = np.flatnonzero(least >= 0.5 * least.max())
 
     def run(self, scores: Floats, bags: Bags, sizes: Ints | None = None) -> Diagnosis:
         """Test every bag of scores; `sizes` says how many items a bag stands for, if others."""
@@ -267,4 +321,5 @@ def diagnose_scores(scorer: Scorer, views: Sequence[View], sizes: Ints | None = 
         scorer = scorer.with_calibrator("platt")  # values of any size, and any sum, compare then
     test = ScoreTest(scorer.calibrate(scorer.scores), scorer.codes)
     mixed = mix_views([scores for scores, _ in views])
-    return test.run(scorer.calibrate(mixed), views[0][1], sizes)
+    found = test.run(scorer.calibrate(mixed), views[0][1], sizes)
+    return replace(found, alike=tuple(str(c) for c in scorer.classes[test.alike]))

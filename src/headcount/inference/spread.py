@@ -21,7 +21,7 @@ from headcount.kernels.simplex import clip_and_normalise
 
 REACH = 4.5  # standard errors that proposals go to either side
 KEEP = 0.35  # share of them that is near enough; the rest must reach well beyond
-EVEN = (0.0, 0.5)  # how far to equal shares simulated bags are looked at from
+EVEN = 0.5  # how far to equal shares simulated bags of several classes are looked at, too
 PILOT = 60  # simulated bags that tell where to look, and how far
 MANY = 100  # bags of two classes from which on some stand for others
 
@@ -141,14 +141,14 @@ def _near(
 ) -> tuple[Floats, Floats]:
     """Simulated bags around each real one: first a few to find where, then the rest.
 
-    Half of them reach as far as they would if the shares were more even. A method that says 0 of
-    a class may do so whatever its share, up to a point: near 0 alone that would not be seen.
+    Of several classes, some more reach as far as they would if the shares were more even: a method
+    that says 0 of a class may do so whatever its share, up to a point, and near 0 alone that would
+    not be seen.
     """
     n_bags, k = estimates.shape
     least = 1.0 / np.minimum(sizes, len(simulator.codes))[:, None]
-    n_draws = request.n_draws // len(EVEN)
     found = []
-    for even in EVEN:
+    for even, n_draws in ((0.0, request.n_draws), (EVEN, request.n_draws // 2))[: min(k - 1, 2)]:
         bias, root = _pilot(simulator, estimates, sizes, np.maximum(even, k * least), rng, request)
         steps = rng.uniform(-REACH, REACH, size=(n_bags, n_draws, k))
         around = clip_and_normalise(estimates - bias)

@@ -20,7 +20,7 @@ from headcount.inference.intervals import Interval
 from headcount.inference.spread import Request
 from headcount.tables.answer import adjust, bound_groups, diagnose_groups
 from headcount.tables.kept import Kept
-from headcount.tables.labelled import label_names, look_at_dates, refuse_twice
+from headcount.tables.labelled import label_names, look_at_dates
 from headcount.tables.model import Model
 from headcount.tables.notes import Note, reading_notes
 from headcount.tables.result import Count
@@ -62,7 +62,6 @@ def count(
     scorer.check_intervals()
     request = Request(level=level, target=target)
     grouping = Grouping.parse(by, date_format, time_zone)
-    refuse_twice(found)
     look_at_dates(grouping, found, encoding)
     wanted = dict(model.inputs.wanted)
     for extra, kind in ((grouping.column, grouping.kind), (truth, "name")):
@@ -91,7 +90,7 @@ def count(
                 raise InputError(f"{source.name}: {error}") from None
         tally.total += len(groups)
         if truth is not None:
-            cells = label_names(batch.column(truth))[there]
+            cells = model.known_labels(label_names(batch.column(truth))[there])
             strange_labels |= tally.add_truth(cells, names, groups, len(kept.rows))
     _check_answerable(tally, grouping, truth, names)
     notes = reading_notes(reading)
@@ -142,6 +141,8 @@ def _estimated(
         )
     ]
     diagnosis = diagnose_groups(kept, order, folds)
+    if groups is not None:
+        diagnosis = groups.sized(diagnosis)
     interval = adjust(interval, diagnosis, groups, names, sizes, request.target)
     truth = tally.truth(order) if with_truth else None
 
@@ -217,6 +218,10 @@ def _notes(
     unknown = sorted(strange - {""})
     if unknown:
         notes.append(Note("unknown truth", len(unknown), truth or "", tuple(unknown)))
+    rare = model.summary.get("rare")
+    if rare:
+        kind = "rare joined" if rare["as"] else "rare dropped"
+        notes.append(Note(kind, rare["rows"], rare["as"] or "", tuple(rare["classes"])))
     told = model.summary.get("columns") or []
     if column in told and grouping.period is None and model.summary.get("by") is None:
         notes.append(Note("groups at fitting", subject=column))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
-from headcount.inference.diagnostics import LEVEL, diagnose_scores
+from headcount.inference.diagnostics import LEVEL, Diagnosis, diagnose_scores
 from headcount.inference.pooling import Pooling, learn_pooling
 from headcount.inference.spread import Request
 from headcount.scores.splits import Split, make_splits
@@ -45,6 +45,11 @@ class Groups:
         where = np.array([place.get(name, -1) for name in names], dtype=np.int64)
         own = np.where((where >= 0)[:, None], self.counts[where], 0)
         return np.where(where >= 0, self.fold[where], -1), own
+
+    def sized(self, diagnosis: Diagnosis) -> Diagnosis:
+        """Flags with the size that they had on held-out groups."""
+        off = np.sqrt(self.pooling.beyond[1]) * (diagnosis.fit < LEVEL)[:, None]
+        return replace(diagnosis, off=off)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for a file."""

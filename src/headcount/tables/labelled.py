@@ -51,7 +51,6 @@ def read_labelled(
     progress: Callable[[int], None] | None,
 ) -> Labelled:
     """Items and labels of tables; rows without an item or a label are left out, and said."""
-    refuse_twice(found)
     grouping = Grouping.parse(by)
     look_at_dates(grouping, found, encoding)
     wanted = {**inputs.wanted, label: "name"}
@@ -99,16 +98,6 @@ def look_at_dates(grouping: Grouping, found: Sequence[Source], encoding: str) ->
     grouping.look(part.column(0) for _, part in batches(again, wanted, encoding=encoding))
 
 
-def refuse_twice(found: Sequence[Source]) -> None:
-    """Refuse a file that is given twice, as by a name and by a pattern: its rows would be too."""
-    paths = [source.path.resolve() for source in found if source.path is not None]
-    for path in paths:
-        if paths.count(path) > 1:
-            raise InputError(
-                f"{path.name} is given {paths.count(path)} times: give each file once."
-            )
-
-
 def label_names(column: Any) -> NDArray[Any]:
     """Labels as texts without blanks around them; missing ones are empty."""
     values = names_of(column).to_pylist()
@@ -119,6 +108,11 @@ def without_copies(rows: Labelled, say: Say) -> Labelled:
     """Each text once where many are copies: held-out copies would make the model look perfect."""
     if rows.items.ndim > 1:
         return rows
+    if len(rows.items) > 1 and len(set(rows.items)) == 1:
+        raise InputError(
+            f"all {len(rows.items):,} texts are the same, {str(rows.items[0])[:40]!r}: there is "
+            "nothing to tell classes apart by. Is it the column of texts?"
+        )
     seen = {pair: i for i, pair in reversed(list(enumerate(zip(rows.items, rows.labels))))}  # noqa: B905
     copies = len(rows.labels) - len(seen)
     if copies < COPIES * len(rows.labels):
@@ -151,7 +145,8 @@ def without_rare(
         is_rare = np.isin(rows.labels, classes[few])
         joins = rare == "join" and int(is_rare.sum()) >= LEAST
         say(Note(f"rare {'joined' if joins else 'dropped'}", int(is_rare.sum()), OTHER, names))
-        said = {"as": OTHER if joins else None, "classes": list(names)}
+        rows_of = int(is_rare.sum())
+        said = {"as": OTHER if joins else None, "classes": list(names), "rows": rows_of}
         if joins:
             if OTHER in classes[~few]:
                 raise InputError(f"there is a class {OTHER!r} already: drop the rare ones instead.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from headcount._core.frame import Frame
 from headcount._core.types import Bools, Floats, Ints
@@ -139,6 +140,13 @@ class Model:
         own = Grouping.parse(self.summary["by"])
         same = (own.column, own.period) == (grouping.column, grouping.period)
         return Groups.from_dict(about) if same else None
+
+    def known_labels(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Labels with the classes that were joined at fitting under their common name."""
+        rare = self.summary.get("rare")
+        if not rare or not rare["as"]:
+            return labels
+        return np.where(np.isin(labels, rare["classes"]), rare["as"], labels)
 
     def widening(self, sizes: Ints) -> Floats:
         """By how much intervals are widened, as the check at fitting asked for."""

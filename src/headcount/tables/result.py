@@ -77,15 +77,15 @@ class Count:
 
     def marks(self) -> NDArray[Any]:
         """The same as one text for every group."""
-        return np.array([" ".join(self.flags(g)) for g in range(len(self.groups))], dtype=str)
+        own = np.where(np.array(self.groups, dtype=str) == UNREADABLE, "nodate ", "")
+        return np.char.strip(np.char.add(own, self.diagnosis.marks))
 
     def messages(self) -> dict[str, list[str]]:
         """Sentences about what is wrong, and the groups that each is true of."""
-        found: dict[str, list[str]] = {}
-        for g, group in enumerate(self.groups):
-            for text in self.diagnosis.messages(g):
-                found.setdefault(text, []).append(group)
-        return found
+        return {
+            text: [self.groups[g] for g in bags]
+            for text, bags in self.diagnosis.summaries().values()
+        }
 
     def to_frame(self) -> Frame:
         """One row a group and class: share, low, high, n, counted, fit, flags."""
