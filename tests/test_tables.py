@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from headcount import ACC, PACC, SLD, InputError, KDEyML
+from headcount import ACC, PACC, SLD, Bags, InputError, KDEyML
 from headcount.cli.app import app
 from headcount.data.groups import Grouping
 from headcount.data.stream import batches, sources
@@ -135,7 +135,8 @@ def test_the_command_and_python_give_the_same_digits(tmp_path, k):
     frame = pq.read_table(tmp_path / "o.parquet")
     shares = np.array(frame["share"].to_pylist())
     np.testing.assert_allclose(shares, model.quantifier.predict(texts), atol=1e-4)
-    found = model.quantifier.predict_interval(texts)
+    found = model.quantifier.predict_interval(texts, Bags.single(len(texts)))
+    found = found.widened(model.widening(np.array([len(texts)]))).first()
     np.testing.assert_allclose(np.array(frame["low"].to_pylist()), found.low, atol=0.01)
     if k == 3:  # few rows of many classes are kept as they are
         fit = model.quantifier.diagnose(texts).fit[0]
@@ -314,7 +315,7 @@ BAD_INPUT = [
     ),
     (
         ["fit", "rare.csv", "--text", "review", "--label", "mood", "-o", "x.hc"],
-        "has 2 labelled rows",
+        "fewer than 5 labelled rows",
     ),
     ([*FIT, "review", "--label", "mood", "-o", "x.bin"], "ends in .hc"),
     (
@@ -368,7 +369,7 @@ def test_doubtful_rows_are_said_and_counted(folder, tmp_path):
     assert "1 rows without text were left out" in said
     assert "2 rows have no readable date" in said and "(no date)" in said
     assert "'meh', which the model never saw" in said
-    assert "2025-07: only 3 items" in said
+    assert "2025-07, (no date): fewer than 30 items" in said
     assert "--truth mood" in run("estimate", folder / "m.hc", folder / "heap.csv")
 
 
@@ -671,7 +672,6 @@ def test_order_of_rows_does_not_matter(folder, tmp_path):
 @pytest.mark.parametrize(
     ("columns", "match"),
     [
-        (["p_neg"], "looks like the score of 'neg'"),
         (["p_neg", "other"], "tell some of the classes"),
     ],
 )
@@ -782,23 +782,3 @@ def test_a_stray_row_is_no_reference(folder, tmp_path):
     path = heap_of(tmp_path / "h.csv", ["fine day,2023-12-01,north,pos", *rows], head)
     said = run("monitor", folder / "m.hc", path, "--by", "month:date", code=1)
     assert "3 of 4 groups differ" in said
-
-
-def test_a_bad_model_is_said_to_be_bad(tmp_path):
-    rng = np.random.default_rng(0)
-    y = np.where(rng.random(400) < 0.5, "no", "yes")
-    p = np.where(y == "no", rng.beta(5, 2, 400), rng.beta(2, 5, 400))
-    write(tmp_path / "s.csv", score=p, y=y)  # turned round
-    said = run(
-        "fit",
-        tmp_path / "s.csv",
-        "--scores",
-        "score",
-        "--label",
-        "y",
-        "-o",
-        tmp_path / "m.hc",
-        "--method",
-        "SLD",
-    )
-    assert "does badly on its own labelled rows" in said

@@ -29,7 +29,7 @@ ROUNDS = 8  # of learning how far groups lie apart
 SEVERAL = 400  # groups that are enough to learn it from
 SPREADS = (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)  # concentrations around the middle of the groups
 DOUBT = 3.0  # groups' worth of belief that all shares are equally likely
-AT_ONCE = 20_000  # groups
+AT_ONCE = 10_000  # groups
 
 
 class SmallGroups:
@@ -60,10 +60,13 @@ class SmallGroups:
             for c, prior in self.worlds
         ]
         prior = self._learn_prior(likelihoods[0], bags)
+        n_draws = DRAWS
+        if len(bags) > AT_ONCE:  # a hundredth more or less is no matter of thousands of groups
+            likelihoods, n_draws = likelihoods[:2], 40
         parts = []
         for start in range(0, len(bags), AT_ONCE):
             some = bags if len(bags) <= AT_ONCE else bags[slice(start, start + AT_ONCE)]
-            draws = [_draw(likelihood, some, prior)[0] for likelihood in likelihoods]
+            draws = [_draw(likelihood, some, prior, n_draws)[0] for likelihood in likelihoods]
             parts.append(_bounded(np.concatenate(draws, axis=1), some.sizes, request))
         mean, low, high, variance = (np.concatenate(c) for c in zip(*parts, strict=True))
         return Interval(self.classes, mean, low, high, variance, request.level)
@@ -91,10 +94,12 @@ class SmallGroups:
         return prior[0], np.log(weights)
 
 
-def _draw(likelihood: Floats, bags: Bags, prior: Prior) -> tuple[Draws, Floats]:
+def _draw(
+    likelihood: Floats, bags: Bags, prior: Prior, n_draws: int = DRAWS
+) -> tuple[Draws, Floats]:
     numbers = np.repeat(streams(0, "small", 1), len(bags))
     starts = modes(likelihood, bags, (prior[0][:1], prior[1][:1]))
-    return sample(likelihood, bags, prior, DRAWS, numbers, starts)
+    return sample(likelihood, bags, prior, n_draws, numbers, starts)
 
 
 def _bounded(draws: Draws, sizes: Ints, request: Request) -> tuple[Floats, ...]:

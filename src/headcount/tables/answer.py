@@ -17,6 +17,8 @@ from headcount.tables.grouped import Groups
 from headcount.tables.kept import Kept, Part
 from headcount.tables.model import Model
 
+MANY = 2000  # small groups that are not tested one by one: of few rows a test sees little
+
 
 def adjust(
     interval: Interval,
@@ -62,14 +64,24 @@ def diagnose_groups(kept: Kept, order: Sequence[int], folds: Ints | None = None)
     numbers, found = [], []
     for part, sizes in _parts(kept, folds):
         numbers.append(part.groups)
-        seen = diagnose_scores(kept.model.scorer, [part.mixed], sizes)
-        found.append(replace(seen, drift=_drift(kept.model, part, sizes)))
+        found.append(_diagnose(kept.model, part, sizes))
     place = _places(numbers, order)
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(d, name) for d in found])[place]
         for name in ("n", "fit", "strange", "drift", "off")
     }
     return replace(found[0], ids=np.arange(len(place)), **joined)
+
+
+def _diagnose(model: Model, part: Part, sizes: Ints) -> Diagnosis:
+    if sizes.max() < FEW and len(sizes) > MANY:
+        model_only = diagnose_scores(model.scorer, [part.take(np.arange(1)).mixed], sizes[:1])
+        unknown = np.full(len(sizes), np.nan)
+        nothing = np.zeros((len(sizes), model_only.off.shape[1]))
+        more: dict[str, Any] = {"ids": part.groups, "n": sizes, "fit": unknown, "drift": unknown}
+        return replace(model_only, strange=np.zeros(len(sizes)), off=nothing, **more)
+    seen = diagnose_scores(model.scorer, [part.mixed], sizes)
+    return replace(seen, drift=_drift(model, part, sizes))
 
 
 def _parts(kept: Kept, folds: Ints | None) -> Iterator[tuple[Part, Ints]]:

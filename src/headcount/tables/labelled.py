@@ -84,9 +84,12 @@ def read_labelled(
         say(Note("label of none", subject=label, names=tuple(sorted(blank))))
     if not sum(map(len, labels)):
         raise InputError("there are no labelled rows to learn from.")
+    together = np.concatenate(labels)
+    if (together == together[0]).all():
+        raise InputError(f"all labels are {str(together[0])!r}: at least two classes are needed.")
     names = np.array(grouping.names(), dtype=str) if groups else None
     own = None if names is None else names[np.concatenate(groups)]
-    return Labelled(np.concatenate(parts), np.concatenate(labels), own)
+    return Labelled(np.concatenate(parts), together, own)
 
 
 def look_at_dates(grouping: Grouping, found: Sequence[Source], encoding: str) -> None:
@@ -134,8 +137,6 @@ def without_rare(
         What is done with those that have fewer.
     """
     classes, counts = np.unique(rows.labels, return_counts=True)
-    if len(classes) < 2:
-        raise InputError(f"all labels are {str(classes[0])!r}: at least two classes are needed.")
     few = counts < (LEAST if min_rows is None else max(min_rows, LEAST))
     if min_rows is None and few.any():
         raise _too_rare(classes[few], counts[few], label)

@@ -93,12 +93,34 @@ def learnt_text(summary: dict[str, Any]) -> str:
         lines.append(
             f"Checked on {q['bags']} bags of {q['size']} rows that it had not seen, with shares "
             f"{q['shares']}: off by {100 * q['error']:.1f} points on average, plain counting by "
-            f"{100 * q['counting']:.1f}; the 95 % intervals held {q['coverage']:.0%} of the shares."
+            f"{100 * q['counting']:.1f}; {_held(q)}"
         )
+        lines += [_by_group(q["by_group"])] if "by_group" in q else []
     method = summary.get("method")
     choice = summary.get("choice")
     lines += [choice_text(choice)] if choice else ([f"Method: {method}."] if method else [])
     return "\n".join(lines)
+
+
+def _held(q: dict[str, Any]) -> str:
+    """How often the intervals held, and what was done about it."""
+    if max(q.get("factors") or [1.0]) <= 1.02:
+        return f"the 95 % intervals held {q['coverage']:.0%} of the shares."
+    wider = max(q["factors"]) - 1
+    return (
+        f"the 95 % intervals held {q['plain']:.0%} of the shares, so this model's are up to "
+        f"{wider:.0%} wider, and those held {q['coverage']:.0%}."
+    )
+
+
+def _by_group(q: dict[str, Any]) -> str:
+    """How far off it is on groups that it had not seen."""
+    return (
+        f"On {q['groups']} groups that it had not seen: off by {100 * q['error']:.1f} points "
+        f"(plain counting by {100 * q['counting']:.1f}, the usual shares by "
+        f"{100 * q['constant']:.1f}); groups with labelled rows of their own are answered by "
+        "these, too."
+    )
 
 
 def choice_text(choice: dict[str, Any]) -> str:
