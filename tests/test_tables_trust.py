@@ -126,7 +126,7 @@ def test_copies_count_once_and_labels_of_nothing_not_at_all(tmp_path):
                "-o", tmp_path / "m.hc")  # fmt: skip
     assert "1,100 of 1,200 labelled rows are copies" in said
     assert "'NaN' in 'label' is taken as no label" in said
-    assert "Learnt from 100 rows" in said
+    assert "Learnt from 100 labelled rows" in said
     assert "given twice" in run(
         "fit", many, many, "--text", "t", "--label", "label", "-o", tmp_path / "m.hc", code=2
     )
@@ -244,3 +244,24 @@ def test_monitor_fails_on_what_it_is_told_to(tmp_path):
     args = ["monitor", tmp_path / "m.hc", heap, "--by", "g"]
     run(*args, "--fail-on", "misfit", code=3)
     assert "--fail-on" in run(*args, "--fail-on", "nonsense", code=2)
+
+
+def test_weights_are_repetitions_that_make_nothing_surer(tmp_path):
+    rng = np.random.default_rng(0)
+    y, p = moods(600, rng)
+    train = table(tmp_path, "t.csv", p=p, label=y)
+    run("fit", train, "--scores", "p", "--label", "label", "--method", "PACC",
+        "-o", tmp_path / "m.hc")  # fmt: skip
+    y, p = moods(300, rng)
+    times = np.where(y == "yes", 4, 1)
+    weighted = table(tmp_path, "w.csv", p=p, w=times, label=y)
+    repeated = table(tmp_path, "r.csv", p=np.repeat(p, times), label=np.repeat(y, times))
+    model = Model.load(tmp_path / "m.hc")
+    ours = model.estimate(weighted, weight="w", truth="label")
+    theirs = model.estimate(repeated, truth="label")
+    np.testing.assert_allclose(ours.interval.prevalence, theirs.interval.prevalence, atol=1e-3)
+    np.testing.assert_allclose(ours.truth, theirs.truth)
+    wide, narrow = (f.interval.high - f.interval.low for f in (ours, theirs))
+    assert (wide > 1.2 * narrow).all()
+    bad = table(tmp_path, "b.csv", p=p, w=-times)
+    assert "cannot be negative" in run("estimate", tmp_path / "m.hc", bad, "--weight", "w", code=2)

@@ -32,6 +32,9 @@ By = Annotated[
 Truth = Annotated[
     str | None, typer.Option(help="Column of true labels, to compare the estimates with.")
 ]
+Weight = Annotated[
+    str | None, typer.Option(help="Column of row weights: shares are then shares of weight.")
+]
 Level = Annotated[float, typer.Option(help="Level of the intervals.")]
 Only = Annotated[str | None, typer.Option("--only", help="Show this class alone.")]
 Format = Annotated[
@@ -137,6 +140,7 @@ def estimate(
     files: Files,
     by: By = None,
     truth: Truth = None,
+    weight: Weight = None,
     level: Level = 0.95,
     only: Only = None,
     output: Annotated[
@@ -154,7 +158,7 @@ def estimate(
     if output is not None:
         choose("ending of --output", output.suffix, [".csv", ".json", ".parquet"])
         check_output(output)
-    found = _counted(model, files, by, truth, level, kind, encoding, date_format, time_zone)
+    found = _counted(model, files, by, truth, weight, level, kind, encoding, date_format, time_zone)
     frame = _only(found.to_frame(), only)
     if output is not None:
         write_frame(frame, output)
@@ -173,6 +177,7 @@ def report(
     files: Files,
     by: By = None,
     truth: Truth = None,
+    weight: Weight = None,
     level: Level = 0.95,
     only: Only = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Page to write.")] = Path(
@@ -188,7 +193,7 @@ def report(
     if output.suffix not in (".html", ".htm"):
         raise InputError(f"{str(output)!r}: the name of a page ends in .html.")
     check_output(output)
-    found = _counted(model, files, by, truth, level, kind, encoding, date_format, time_zone)
+    found = _counted(model, files, by, truth, weight, level, kind, encoding, date_format, time_zone)
     names = ", ".join("standard input" if f == "-" else Path(f).name for f in files)
     found.report(title or f"How many in {names}", only).save(output)
     _said(found)
@@ -202,6 +207,7 @@ def monitor(
     reference: Annotated[
         str | None, typer.Option(help="Groups to compare with: a,b or first..last; the first.")
     ] = None,
+    weight: Weight = None,
     level: Level = 0.95,
     only: Only = None,
     every: Annotated[bool, typer.Option("--all", help="Show unchanged groups too.")] = False,
@@ -222,7 +228,17 @@ def monitor(
     for name in fails:
         choose("--fail-on", name, ["change", "misfit"])
     found = _counted(
-        model, files, by, None, level, kind, encoding, date_format, time_zone, target="population"
+        model,
+        files,
+        by,
+        None,
+        weight,
+        level,
+        kind,
+        encoding,
+        date_format,
+        time_zone,
+        target="population",
     )
     frame = _only(found.monitor(reference), only)
     shown = frame if every else frame.rows(frame["changed"])
@@ -252,6 +268,7 @@ def _counted(
     files: list[str],
     by: str | None,
     truth: str | None,
+    weight: str | None,
     level: float,
     kind: str | None,
     encoding: str,
@@ -273,6 +290,7 @@ def _counted(
             found,
             by=by,
             truth=truth,
+            weight=weight,
             level=level,
             target=target,
             encoding=encoding,

@@ -58,11 +58,9 @@ class Pooling:
         of_own = noise / np.maximum(n, 1)
         if target == "bag":  # the rows are others than the labelled ones
             of_own = of_own + noise / np.maximum(sizes[:, None], 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            weight = np.where(n > 0, variance / np.maximum(variance + of_own, 1e-18), 0.0)
+        weight = np.where(n > 0, variance / np.maximum(variance + of_own, 1e-18), 0.0)
         mean_weight = weight.mean(axis=1, keepdims=True)  # one for all classes: shares sum to 1
         mixed = mean_weight * own / np.maximum(n, 1) + (1 - mean_weight) * share
-        spread = mean_weight**2 * of_own + (1 - mean_weight) ** 2 * variance
         # Few groups leave open how far off answers are; own rows do not.
         reach = t.ppf((1 + found.level) / 2, np.maximum(self.n_groups - 1, 2))
         excess = (reach / norm.ppf((1 + found.level) / 2)) ** 2

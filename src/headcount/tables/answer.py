@@ -111,7 +111,8 @@ def _places(numbers: list[Ints], order: Sequence[int]) -> Ints:
 def bound_part(model: Model, part: Part, sizes: Ints, request: Request) -> Interval:
     """Estimates with bounds of groups that are all small, or all not."""
     quantifier = model.quantifier
-    if sizes.max() < FEW and quantifier.flat_ is None and quantifier.method_tags().corrects:
+    exact = sizes.max() < FEW and part.mixed[1].sizes.max() < FEW  # weighted rows stand for many
+    if exact and quantifier.flat_ is None and quantifier.method_tags().corrects:
         return _small(model).bound(*part.mixed, request)
     found: Interval = quantifier.bound(part.folds, sizes, request)
     found = found.widened(model.widening(sizes))

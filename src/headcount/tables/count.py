@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headcount._core.types import Floats, Ints
+from headcount._core.types import Bools, Floats, Ints
 from headcount.data.groups import MISSING, UNREADABLE, Grouping
 from headcount.data.stream import Reading, Source, batches, columns_of
 from headcount.data.tables import as_names
@@ -34,6 +34,7 @@ def count(
     *,
     by: str | None = None,
     truth: str | None = None,
+    weight: str | None = None,
     level: float = 0.95,
     target: str = "bag",
     encoding: str = "utf8",
@@ -51,6 +52,9 @@ def count(
         A column, or a period and a column of dates, such as ``month:date``.
     truth : str, optional
         Column of true labels, to compare the estimates with.
+    weight : str, optional
+        Column of row weights: shares are then shares of weight, and intervals are those of as
+        many equal rows as the weighted ones are worth. Rows without a weight are left out.
     level : float
         Of the intervals.
     target : {'bag', 'population'}
@@ -64,7 +68,8 @@ def count(
     grouping = Grouping.parse(by, date_format, time_zone)
     look_at_dates(grouping, found, encoding)
     wanted = dict(model.inputs.wanted)
-    for extra, kind in ((grouping.column, grouping.kind), (truth, "name")):
+    extras = ((grouping.column, grouping.kind), (truth, "name"), (weight, "number"))
+    for extra, kind in extras:
         if extra is not None:
             wanted.setdefault(extra, kind)  # a column that is looked at too stays as it is
     kept = Kept(model)
@@ -75,6 +80,9 @@ def count(
     told: Any = {"encoding": encoding, "progress": progress, "reading": reading}
     for source, batch in batches(found, wanted, **told):
         items, there = model.inputs.of(batch)
+        weights = None
+        if weight is not None:
+            items, there, weights = _weighted(items, there, batch.column(weight), weight)
         tally.left_out += int((~there).sum())
         if not there.any():
             continue
@@ -85,17 +93,26 @@ def count(
         for start in range(0, len(groups), SCORED):
             part = slice(start, start + SCORED)
             try:
-                kept.add(items[part], groups[part])
+                kept.add(items[part], groups[part], None if weights is None else weights[part])
             except InputError as error:
                 raise InputError(f"{source.name}: {error}") from None
         tally.total += len(groups)
         if truth is not None:
             cells = model.known_labels(label_names(batch.column(truth))[there])
-            strange_labels |= tally.add_truth(cells, names, groups, len(kept.rows))
+            strange_labels |= tally.add_truth(cells, names, groups, len(kept.rows), weights)
     _check_answerable(tally, grouping, truth, names)
     notes = reading_notes(reading)
     notes += _notes(tally, grouping, strange_labels, truth, model, found, encoding)
     return _estimated(kept, tally, grouping, request, truth is not None, notes)
+
+
+def _weighted(items: Any, there: Bools, column: Any, name: str) -> tuple[Any, Bools, Floats]:
+    """Items that have a weight, which rows these are, and their weights."""
+    weights = np.nan_to_num(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64))
+    if weights.min(initial=0.0) < 0:
+        raise InputError(f"{name!r} holds {weights.min():g}: weights cannot be negative.")
+    both = there & (weights > 0)
+    return items[both[there]], both, weights[both]
 
 
 def _check_answerable(
@@ -173,27 +190,32 @@ class _Tally:
         self.left_out = 0
         self.total = 0
         self.labelled = 0
-        self._truth = np.zeros((0, n_classes), dtype=np.int64)
+        self._truth = np.zeros((0, n_classes))
 
     def add_truth(
-        self, cells: NDArray[Any], names: NDArray[Any], groups: Ints, n_groups: int
+        self,
+        cells: NDArray[Any],
+        names: NDArray[Any],
+        groups: Ints,
+        n_groups: int,
+        weights: Floats | None,
     ) -> set[str]:
         """Count true labels; gives those that are no class of the model."""
         order = np.argsort(names)
         codes = order[np.minimum(np.searchsorted(names[order], cells), len(names) - 1)]
         known = names[codes] == cells
-        grown = np.zeros((n_groups, self.n_classes), dtype=np.int64)
+        grown = np.zeros((n_groups, self.n_classes))
         grown[: len(self._truth)] = self._truth
         self.labelled += int(known.sum())
-        np.add.at(grown, (groups[known], codes[known]), 1)
+        np.add.at(grown, (groups[known], codes[known]), 1 if weights is None else weights[known])
         self._truth = grown
         return set(np.unique(cells[~known]).tolist())
 
     def truth(self, order: list[int]) -> Floats:
         """True shares among the labelled rows of a group; NaN where there is none."""
-        counts = self._truth[order].astype(float)
+        counts = self._truth[order]
         totals = counts.sum(axis=1, keepdims=True)
-        return np.where(totals > 0, counts / np.maximum(totals, 1), np.nan)
+        return np.where(totals > 0, counts / np.where(totals > 0, totals, 1), np.nan)
 
 
 def _notes(
