@@ -265,7 +265,7 @@ def _checked(quality: dict[str, Any] | None) -> str:
 
 
 def list_warnings(facts: Facts) -> list[tuple[str, str, list[str]]]:
-    """Flag, sentence and groups, the worst first; then what was noticed about the table."""
+    """Flag, sentence and groups, the worst first."""
     found = facts.found
     groups: dict[str, list[str]] = {}
     for g, name in enumerate(found.groups):

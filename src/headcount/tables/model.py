@@ -106,10 +106,16 @@ class Model:
         return count(self, sources_of(data, settings.pop("kind", None)), by=by, **settings)
 
     def report(
-        self, data: Any, by: str | None = None, *, title: str = "How many", **settings: Any
+        self,
+        data: Any,
+        by: str | None = None,
+        *,
+        title: str = "How many",
+        only: str | None = None,
+        **settings: Any,
     ) -> Page:
         """Page about the rows of `data`, as `Count.report` makes it."""
-        return self.estimate(data, by, **settings).report(title)
+        return self.estimate(data, by, **settings).report(title, only)
 
     def monitor(self, data: Any, by: str, reference: Any = None, **settings: Any) -> Frame:
         """Groups that changed since a reference, as `Count.monitor` tells them."""
