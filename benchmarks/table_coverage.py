@@ -41,7 +41,7 @@ METHODS = {
 
 def corpus(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Texts and labels."""
-    table = pq.read_table(FOLDER / f"{name}.parquet").to_pandas()
+    table = pq.read_table(FOLDER / f"{'reviews' if name == 'topics' else name}.parquet").to_pandas()
     if name == "reviews":
         table = table[table["sentiment"].notna()]
         label = table["sentiment"].astype(int).astype(str)

@@ -106,10 +106,9 @@ def _held(q: dict[str, Any]) -> str:
     """How often the intervals held, and what was done about it."""
     if max(q.get("factors") or [1.0]) <= 1.02:
         return f"the 95 % intervals held {q['coverage']:.0%} of the shares."
-    wider = max(q["factors"]) - 1
     return (
         f"the 95 % intervals held {q['plain']:.0%} of the shares, so this model's are up to "
-        f"{wider:.0%} wider, and those held {q['coverage']:.0%}."
+        f"{max(q['factors']):.2g} times as wide, and those held {q['coverage']:.0%}."
     )
 
 
