@@ -291,3 +291,15 @@ def test_names_at_the_top():
         assert name in headcount.__all__
     assert issubclass(headcount.ConvergenceWarning, SklearnConvergenceWarning)
     assert issubclass(headcount.ConvergenceWarning, headcount.HeadcountWarning)
+
+
+def test_a_class_of_one_group_is_spread_over_the_folds_and_said():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(10), 20)
+    y = rng.integers(0, 2, 200)
+    y[(groups == 3) & (np.arange(200) % 2 == 0)] = 2  # appears in one group alone
+    with pytest.warns(UnreliableWarning, match="'2'"):
+        done = cross_fit(LogisticRegression(), rng.normal(size=(200, 2)), y, groups=groups)
+    assert set(done.fold[y == 2]) == {0, 1, 2, 3, 4}
+    for g in set(range(10)) - {3}:  # the others are left out whole
+        assert len(set(done.fold[groups == g])) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn.model_selection import (
 
 from headcount._core import validation as check
 from headcount._core.types import Ints
-from headcount.exceptions import InputError
+from headcount.exceptions import InputError, UnreliableWarning
 from headcount.kernels.random import as_seed
 
 Split = tuple[Ints, Ints]  # items to fit on, items that are held out
@@ -111,7 +112,32 @@ def _folds(codes: Ints, classes: NDArray[Any], cv: Any, groups: Any, state: Any)
             "or leave groups out."
         )
     whole = StratifiedGroupKFold(int(cv), shuffle=True, random_state=seed)
-    return list(whole.split(np.zeros(len(codes)), codes, groups))
+    fold = np.empty(len(codes), dtype=np.int64)
+    for number, (_, test) in enumerate(whole.split(np.zeros(len(codes)), codes, groups)):
+        fold[test] = number
+    _scatter_lonely(fold, codes, classes, int(cv))
+    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(int(cv))]
+
+
+def _scatter_lonely(fold: Ints, codes: Ints, classes: NDArray[Any], n_folds: int) -> None:
+    """Spread the items of a class that lie all in one fold over all folds, and say so.
+
+    Without that no classifier could be fitted that knows the class when the fold is held out.
+    """
+    lonely = []
+    for c in range(len(classes)):
+        own = np.flatnonzero(codes == c)
+        if (fold[own] == fold[own[0]]).all():
+            fold[own] = np.arange(len(own)) % n_folds
+            lonely.append(str(classes[c]))
+    if lonely:
+        warnings.warn(
+            f"{len(lonely)} classes are in too few groups to leave these out whole, such as "
+            f"{lonely[0]!r}: their items are held out one by one, which flatters how well they "
+            "are recognised in new groups.",
+            UnreliableWarning,
+            stacklevel=2,
+        )
 
 
 def _given(cv: Iterable[Any]) -> list[Split]:
