@@ -92,7 +92,8 @@ def methods(seed: int) -> dict[str, Quantifier]:
         "ELSA": ELSA(**shared),
         "HDx": HDx(n_bins=10),
         "BayesQuantifier": BayesQuantifier(**shared, measure="rae"),
-        "AutoQuantifier": AutoQuantifier(**shared, measure="rae", budget=AUTO_SECONDS),
+        # The one that chooses its classifiers too.
+        "AutoQuantifier": AutoQuantifier(measure="rae", budget=AUTO_SECONDS, random_state=seed),
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from headcount.data.groups import Grouping
 from headcount.data.stream import Source, columns_of
 from headcount.exceptions import InputError, choose
 from headcount.methods.bayes import BayesQuantifier
@@ -79,6 +79,7 @@ def learn(
     """
     choose("rare", rare, ["join", "drop"])
     auto = AutoQuantifier(measure=measure, expect=expect, budget=budget, n_jobs=-1, verbose=verbose)
+    auto.periods = by is not None and Grouping.parse(by).period is not None
     auto.check_params()
     if method == "auto" and calibrator is not None:
         raise InputError("the calibrator is chosen with the method: name a method to set it.")
@@ -130,19 +131,21 @@ def _fit(
             inputs, order = aligned(inputs, names, say)
         maker.fit_scores(rows.items[:, order], rows.labels)
         return inputs, None
-    front = (
-        make_vectorizer(vectorizer)
-        if inputs.kind == "text"
-        else column_encoder([is_numeric(column) for column in rows.items.T])
-    )
-    maker.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
+    if isinstance(maker, AutoQuantifier):  # it looks at the items in several ways
+        maker.set_params(vectorizer=vectorizer if inputs.kind == "text" else "tfidf")
+    else:
+        front = (
+            make_vectorizer(vectorizer)
+            if inputs.kind == "text"
+            else column_encoder([is_numeric(column) for column in rows.items.T])
+        )
+        maker.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
     if rows.groups is None:
         maker.fit(rows.items, rows.labels)
         return inputs, None
     splits = split_by_group(rows.labels, rows.groups)
     maker.set_params(cv=splits)
-    more = {"groups": rows.groups} if "groups" in signature(maker.fit).parameters else {}
-    maker.fit(rows.items, rows.labels, **more)
+    maker.fit(rows.items, rows.labels, groups=rows.groups)
     maker.set_params(cv=len(splits))
     return inputs, splits
 

@@ -128,9 +128,18 @@ def choice_text(choice: dict[str, Any]) -> str:
     others = [f"{_named(name)} ({scale * error:.3g})" for name, error in choice["others"]]
     text = (
         f"Method: {_named(choice['method'])}, {scale * choice['error']:.3g}{unit} off on average "
-        f"when methods were compared on {choice['n_bags']:,} bags of {choice['size']} held-out rows"
+        f"when methods were compared on {choice['n_bags']:,} {_compared_on(choice)}"
     )
     return f"{text}; next came {'; '.join(others)}." if others else f"{text}."
+
+
+def _compared_on(choice: dict[str, Any]) -> str:
+    """What methods were compared on."""
+    size = choice["size"]
+    return {
+        "groups": f"groups of about {size} rows that they had not seen",
+        "periods": f"periods of about {size} rows that came after what they had seen",
+    }.get(choice.get("bags", "drawn"), f"bags of {size} held-out rows")
 
 
 def _named(candidate: str) -> str:
