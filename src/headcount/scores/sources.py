@@ -175,7 +175,7 @@ def _text_sources(n_classes: int) -> list[Source]:
     # Characters give so many features that many classes take minutes by Newton's ways.
     stepwise = SGDClassifier(loss="log_loss", alpha=1e-5, average=True, random_state=0)
     many = {"stochastic gradient": stepwise}
-    cells = 1 << min(18, int(np.log2(COEFFICIENTS / n_classes)))
+    cells = 1 << min(16, int(np.log2(COEFFICIENTS / n_classes)))
     characters = HashingVectorizer(
         analyzer="char_wb",
         ngram_range=(2, 4),
