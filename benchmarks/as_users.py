@@ -70,6 +70,16 @@ def quapy(name: str, classifier, X, y, pool, bags: Bags, **options) -> np.ndarra
     return np.array([method.aggregate(scores[items]) for items in bags])
 
 
+def mlquantify(name: str, classifier, X, y, pool, bags: Bags) -> np.ndarray:
+    """A method of mlquantify from items to estimates."""
+    from mlquantify import matching
+    from sklearn.base import clone
+
+    method = getattr(matching, name)(clone(classifier)).fit(X, y)
+    answers = (method.predict(pool[items]) for items in bags)
+    return np.array([[a[c] for c in range(len(a))] if isinstance(a, dict) else a for a in answers])
+
+
 def contestants(X, y, pool, bags: Bags) -> Iterator[tuple[str, Answer]]:
     """Methods by name."""
     name, classifier = best_single(X, y)
@@ -87,6 +97,11 @@ def contestants(X, y, pool, bags: Bags) -> Iterator[tuple[str, Answer]]:
 
     for label, (method, more) in options.items():
         yield label, theirs(method, more)
+    matching = "DyS" if len(np.unique(y)) == 2 else "GHDy"
+    yield (
+        f"mlquantify {matching}",
+        lambda _: mlquantify(matching, classifier, X, y, pool, bags),
+    )
     bcts = SLD(classifier, calibrator="bcts")
     yield "SLD", lambda _: bcts.fit(X, y).predict_bags(pool, bags)
     yield (
@@ -110,6 +125,7 @@ def contestants(X, y, pool, bags: Bags) -> Iterator[tuple[str, Answer]]:
 
 def measured(name: str, split: int, n: int) -> dict[str, list[float]]:
     """Mean AE and RAE of every method on a split, kept in the cache."""
+    workloads.CACHE.mkdir(exist_ok=True)
     path = workloads.CACHE / f"as-users-{name}-{n}-{split}.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
     if "--kept" in sys.argv or "Auto" in kept:
@@ -162,7 +178,7 @@ def table(results: dict[str, list[dict[str, list[float]]]]) -> Iterator[str]:
         logs = []
         for name, runs in results.items():
             errors = {m: np.array([run[m][column] for run in runs]) for m in methods}
-            peers = [m for m in methods if m.startswith("QuaPy")]
+            peers = [m for m in methods if m.startswith(("QuaPy", "mlquantify"))]
             best = min(peers, key=lambda m: np.nan_to_num(errors[m].mean(), nan=9e9))
             ratio = errors["Auto"].mean() / errors[best].mean()
             each = np.log(errors["Auto"] / errors[best])

@@ -1,15 +1,16 @@
 """BayesQuantifier and AutoQuantifier against QuaPy's and mlquantify's best, on equal scores.
 
-    python benchmarks/contest.py [refitted] [--tasks T1A,magic,...] [--kept]
+    python benchmarks/contest.py [refitted] [--tasks T1A,magic] [--protocols Kraemer,mild] [--kept]
 
 The real sets are looked for in HEADCOUNT_SHARED_DATA; run it in the environment of `make peers`.
 
 Every method gets the same held-out scores to learn from and the same pool scores; ours are told the
 measure that is reported and the kind of bags to expect ("any shift" for Kraemer's, "mild shift",
-"no shift"); for natural bags BayesQuantifier learns from the labelled months, events and parts of
-years how far shares move. "Undeclared" is told the measure only. Errors are kept in the cache by
-task and method, so that a run that was cut off goes on, and with --kept the tables are made of
-them alone.
+"no shift"). Every set is parted five times into labelled items and pool, and ratios of mean errors
+come with their standard errors over these splits. For natural bags BayesQuantifier learns from the
+labelled months, events and parts of years how far shares move. "Undeclared" is told the measure
+only. Errors are kept in the cache by task and method, so that a run that was cut off goes on, and
+with --kept the tables are made of them alone.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
 
@@ -27,8 +28,8 @@ import tasks
 import workloads
 from headcount import PCC, SLD, AutoQuantifier, Bags, BayesQuantifier, DMy, DyS, measure
 
-SPLITS = {"T1A": 3, "reviews": 3, **dict.fromkeys(tasks.TABULAR, 3)}
-N_BAGS = {"emotions": 50, "domains": 60}  # a peer takes seconds for each of them
+SPLITS = 5
+N_BAGS = {"emotions": 20, "domains": 30, "T1B": 30}  # a peer takes seconds for each of them
 EXPECT = {
     "Kraemer": "any shift",
     "mild": "mild shift",
@@ -122,16 +123,23 @@ def _without_size(known: dict) -> dict:
     return {name: value for name, value in known.items() if name != "size"}
 
 
-def measured(name: str, scorer: str, kept_only: bool) -> dict[str, list[float]]:
-    """Mean AE and RAE of every method on a task, by "method|protocol"; splits are averaged."""
+Errors = dict[str, np.ndarray]  # AE and RAE of every split, by "method|protocol"
+
+
+def measured(name: str, scorer: str, protocols: Collection[str], kept_only: bool) -> Errors:
+    """Mean errors of every method on the splits of a task."""
     found: dict[str, list] = {}
-    for split in range(SPLITS.get(name, 1)):
+    for split in range(1 if name in tasks.NATURAL else SPLITS):
+        if kept_only and not (workloads.CACHE / f"contest-{scorer}-{name}-{split}.json").exists():
+            continue
         task = tasks.load(name, split, scorer)
         path = workloads.CACHE / f"contest-{scorer}-{name}-{split}.json"
         kept = json.loads(path.read_text()) if path.exists() else {}
         drawn = dict(task.bags(N_BAGS.get(name, 150 if task.train.shape[1] == 2 else 100)))
         for method, answer in () if kept_only else contestants(task):
             for protocol, bags in drawn.items():
+                if protocol not in protocols:
+                    continue
                 key = f"{method}|{protocol}"
                 if key not in kept:
                     errors = []
@@ -142,7 +150,8 @@ def measured(name: str, scorer: str, kept_only: bool) -> dict[str, list[float]]:
                     print(name, split, key, np.round(errors, 4), file=sys.stderr, flush=True)
         for key, errors in kept.items():
             found.setdefault(key, []).append(errors)
-    return {key: list(np.mean(errors, axis=0)) for key, errors in found.items()}
+    most = max((len(errors) for errors in found.values()), default=0)
+    return {key: np.array(errors) for key, errors in found.items() if len(errors) == most}
 
 
 def _error(answer: Answer, bags: Bags, which: str, protocol: str) -> float:
@@ -156,13 +165,13 @@ def _error(answer: Answer, bags: Bags, which: str, protocol: str) -> float:
     return float(measure(which)(bags.prevalence, p, sizes=sizes).mean())
 
 
-def tables(results: dict[str, dict[str, list[float]]]) -> Iterator[str]:
+def tables(results: dict[str, Errors]) -> Iterator[str]:
     """For each protocol and measure: errors of all methods on all tasks, and ratios."""
     for protocol in EXPECT:
         for column, which in enumerate(MEASURES):
             rows = {
                 task: {
-                    key.split("|")[0]: errors[column]
+                    key.split("|")[0]: float(errors[:, column].mean())
                     for key, errors in found.items()
                     if key.endswith(f"|{protocol}")
                 }
@@ -192,36 +201,35 @@ def _table(title: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
     yield f"| mean ratio, mean rank | {' | '.join(blank)} | {mean[0]:.3f} | {mean[1]:.3f} |"
 
 
-def summary(results: dict[str, dict[str, list[float]]]) -> Iterator[str]:
-    """Ratios of ours to the best peer of each set and protocol, and to calibrated counting."""
-    for column, which in enumerate(MEASURES):
-        yield f"\n### {which.upper()}: ratio to the best peer of each set\n"
-        yield (
-            "| set | best peer, Kraemer | its error | Bayes | Auto | Bayes, mild | Auto, mild | "
-            "Bayes, natural | Bayes / PCC, natural | undeclared / PCC, natural |"
-        )
-        yield "|---|---|" + "---:|" * 8
-        kept = []
-        for task, found in results.items():
-            if "Bayes|Kraemer" not in found:
-                continue
-            cells, best = [], {}
-            for protocol in ("Kraemer", "mild", "natural"):
-                of = {k.split("|")[0]: e[column] for k, e in found.items() if k.endswith(protocol)}
+def summary(results: dict[str, Errors], protocols: Collection[str]) -> Iterator[str]:
+    """Ratios of ours to the best peer of each set, with standard errors over the splits."""
+    for protocol in protocols:
+        for column, which in enumerate(MEASURES):
+            yield f"\n### {which.upper()}, {protocol}: ratio to the best peer of each set\n"
+            yield "| set | splits | best peer | its error | Bayes | Auto | Bayes / PCC, bcts |"
+            yield "|---|---:|---|---:|---:|---:|---:|"
+            logs = []
+            for task, found in results.items():
+                of = {k.split("|")[0]: e[:, column] for k, e in found.items() if protocol in k}
                 peer = [m for m in of if m.startswith(("QuaPy", "mlquantify"))]
-                best[protocol] = min((m for m in peer if of[m] == of[m]), key=of.__getitem__)
-                least = of[best[protocol]]
-                if protocol == "Kraemer":
-                    name, error = best[protocol], least
-                cells.append(of["Bayes"] / least)
-                if protocol != "natural":
-                    cells.append(of.get("Auto", np.nan) / least)
-            cells += [of[m] / of["PCC, bcts"] for m in ("Bayes", "Bayes, undeclared")]
-            kept.append(cells)
-            numbers = " | ".join("" if np.isnan(c) else f"{c:.3f}" for c in cells)
-            yield f"| {task} | {name} | {error:.4f} | {numbers} |"
-        means = " | ".join(f"{c:.3f}" for c in np.nanmean(kept, axis=0))
-        yield f"| mean | | | {means} |"
+                if "Bayes" not in of:
+                    continue
+                best = min(peer, key=lambda m: np.nan_to_num(of[m].mean(), nan=9e9))
+                pairs = [("Bayes", best), ("Auto", best), ("Bayes", "PCC, bcts")]
+                ratios = [_ratio(of[a], of[b]) if a in of else (np.nan, np.nan) for a, b in pairs]
+                logs.append(np.log([ratio for ratio, _ in ratios]))
+                cells = " | ".join(f"{r:.3f} ± {se:.3f}" for r, se in ratios)
+                error = of[best].mean()
+                yield f"| {task} | {len(of[best])} | {best} | {error:.4f} | {cells} |"
+            means = " | ".join(f"{m:.3f}" for m in np.exp(np.nanmean(logs, axis=0)))
+            yield f"| geometric mean | | | | {means} |"
+
+
+def _ratio(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
+    """Ratio of mean errors, and its standard error over the splits."""
+    ratio = ours.mean() / theirs.mean()
+    each = (ours - ratio * theirs) / theirs.mean()
+    return ratio, each.std(ddof=1) / np.sqrt(len(each)) if len(each) > 1 else np.nan
 
 
 def _ranks(rows: dict[str, dict[str, float]], methods: list[str]) -> dict[str, float]:
@@ -241,11 +249,14 @@ def main() -> None:
     names = (*tasks.DRAWN, *tasks.NATURAL)
     if "--tasks" in words:
         names = tuple(words[words.index("--tasks") + 1].split(","))
-    results = {name: measured(name, scorer, "--kept" in words) for name in names}
+    protocols = list(EXPECT)
+    if "--protocols" in words:
+        protocols = words[words.index("--protocols") + 1].split(",")
+    results = {name: measured(name, scorer, protocols, "--kept" in words) for name in names}
     print(harness.machine("quapy", "mlquantify"), end="\n")
     drawn = {name: found for name, found in results.items() if name in tasks.DRAWN}
     if drawn:
-        print("\n".join(summary(drawn)))
+        print("\n".join(summary(drawn, [p for p in protocols if p != "bags"])))
     print("\n".join(tables(results)))
 
 

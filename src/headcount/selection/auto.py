@@ -143,7 +143,8 @@ class AutoQuantifier(DelegatingQuantifier):
         sources = self._sources(X, len(np.unique(data.y)))
         judging = self._judging(data=data, bags=bags, pool=pool, periods=self.periods)
         with announce(self.verbose) as say:
-            passes = run_passes(sources, data, began + FOR_SCORES * self.budget, say)
+            scored = data.for_periods() if judging.kind == "periods" else data
+            passes = run_passes(sources, scored, began + FOR_SCORES * self.budget, say)
             return self._settle(passes, judging, began, say)
 
     def fit_scores(self, scores: Any, y: Any, *, classes: Any = None) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ class Case:
     views : scores of the bags' items by each classifier, with the bags
     truth, sizes : of the bags
     past : bags of the items that are learnt from, where these fall into groups
+    known : numbers of the classes that the scorer knows, where it does not know all
     """
 
     learn: Scorer
@@ -45,10 +46,25 @@ class Case:
     truth: Floats
     sizes: Ints
     past: Bags | None = None
+    known: Ints | None = None
+
+    def all_classes(self, answers: Floats) -> Floats:
+        """Answers with a column for every class: nothing of those that are not known."""
+        if self.known is None:
+            return answers
+        found = np.zeros_like(self.truth)
+        found[:, self.known] = answers
+        return found
 
 
-def _case(learn: Scorer, views: list[View], bags: Bags, past: Bags | None = None) -> Case:
-    return Case(learn, views, np.asarray(bags.prevalence), bags.sizes, past)
+def _case(
+    learn: Scorer,
+    views: list[View],
+    bags: Bags,
+    past: Bags | None = None,
+    known: Ints | None = None,
+) -> Case:
+    return Case(learn, views, np.asarray(bags.prevalence), bags.sizes, past, known)
 
 
 def drawn_cases(scorer: Scorer, expect: str, size: int, seed: int) -> list[Case]:
@@ -79,14 +95,22 @@ def _drawn(scorer: Scorer, codes: Ints, expect: str, size: int, seed: int) -> Ba
 
 
 def group_cases(scorer: Scorer, groups: NDArray[Any]) -> list[Case]:
-    """The groups of each fold, which its classifier did not see; methods learn from the others."""
+    """The groups of each fold, which its classifier did not see; methods learn from the others.
+
+    Of a group that was not held out whole, because a class is in no other, only the items in the
+    fold that has most of them are taken.
+    """
     assert scorer.fold is not None
+    _, number = np.unique(groups, return_inverse=True)
+    counts = np.zeros((number.max() + 1, scorer.fold.max() + 1), dtype=np.int64)
+    np.add.at(counts, (number, scorer.fold), 1)
+    at_home = counts.argmax(axis=1)[number] == scorer.fold
     found = []
-    for f in range(int(scorer.fold.max()) + 1):
-        own = scorer.fold == f
-        bags, past = (_natural(groups[rows], scorer, rows) for rows in (own, ~own))
-        learn = scorer.part(np.flatnonzero(~own))
-        if (np.bincount(learn.codes, minlength=len(scorer.classes)) > 0).all():
+    for f in range(counts.shape[1]):
+        own, others = at_home & (scorer.fold == f), scorer.fold != f
+        bags, past = (_natural(groups[rows], scorer, rows) for rows in (own, others & at_home))
+        learn = scorer.part(np.flatnonzero(others))
+        if own.any() and (np.bincount(learn.codes, minlength=len(scorer.classes)) > 0).all():
             found.append(_case(learn, [(scorer.scores[own], bags)], bags, past))
     if not found:
         raise InputError(
@@ -106,42 +130,32 @@ def period_cases(recipe: Sequence[Source], data: Labelled, least: int) -> list[C
     classes, codes = np.unique(data.y, return_inverse=True)
     found = []
     for past, after in cut_dates(data.groups, codes, least):
-        scorer = _remade(recipe, data.part(past))
+        known = np.unique(codes[past])
+        scorer = remake(recipe, data.part(past).for_periods())
         bags, before = (
-            Bags.from_groups(data.groups[rows]).with_truth(
-                codes[rows], classes=np.arange(len(classes))
-            )
-            for rows in (after, past)
+            Bags.from_groups(data.groups[rows]).with_truth(codes[rows], classes=columns)
+            for rows, columns in ((after, np.arange(len(classes))), (past, known))
         )
         views = [(scores, bags) for scores in scorer.views(_safe_indexing(data.X, after))]
-        found.append(_case(scorer, views, bags, before))
+        found.append(_case(scorer, views, bags, before, known))
     return found
-
-
-def _remade(recipe: Sequence[Source], data: Labelled) -> Scorer:
-    """Scorer of the past; by plain folds where a class is too new to leave out whole periods."""
-    try:
-        return remake(recipe, data)
-    except InputError:
-        return remake(recipe, replace(data, groups=None))
 
 
 def cut_dates(groups: NDArray[Any], codes: Ints, least: int) -> Iterator[tuple[Ints, Ints]]:
     """Items before a date and those from there to the next date, for a few dates.
 
-    Before each of them lie at least `least` items of every class.
+    Only those of classes that have at least `least` items before the date.
     """
     names, order = np.unique(groups, return_inverse=True)
     share = np.cumsum(np.bincount(order)) / len(order)
     wanted = np.linspace(EARLIEST, 1, CUTS + 1)[:-1]
     ends = np.unique(np.minimum(np.searchsorted(share, wanted), len(names) - 2))
-    n_classes = int(codes.max()) + 1
     for number, end in enumerate(ends):
-        past = np.flatnonzero(order <= end)
         last = ends[number + 1] if number + 1 < len(ends) else len(names) - 1
-        after = np.flatnonzero((order > end) & (order <= last))
-        enough = np.bincount(codes[past], minlength=n_classes).min() >= least
-        if end >= 1 and len(after) and enough:  # two periods, so that one can be left out
+        known = np.bincount(codes[order <= end], minlength=codes.max() + 1) >= least
+        past = np.flatnonzero((order <= end) & known[codes])
+        after = np.flatnonzero((order > end) & (order <= last) & known[codes])
+        if end >= 1 and known.sum() > 1 and len(after):  # two periods, so that one can be left out
             yield past, after
 
 

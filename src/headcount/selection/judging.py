@@ -26,8 +26,8 @@ from headcount.selection.likely import quick_methods
 from headcount.selection.passes import Labelled, Pass
 from headcount.selection.trials import Trial, Trials
 
-CLOSE_DRAWN = 0.1  # by which likelier scores may be worse on drawn bags, all of the same items
-CLOSE_NATURAL = 0.05  # and on others
+CLOSE_DRAWN = 0.1  # by which likelier scores may at least be worse on drawn bags of the same items
+CLOSE_NATURAL = 0.05  # and at most on others
 LEAST = 2 * FOLDS  # labelled items of every class, to compare methods on
 
 
@@ -117,10 +117,11 @@ def choose_scores(
 ) -> list[Judged]:
     """Passes with their errors on bags, the one to take first.
 
-    Errors on bags of few held-out items cannot tell good scores from slightly better ones: of those
-    within two standard errors of the best, the ones with the best likelihood are taken, and of
-    those within one standard error of that the simplest; passes come simplest first. Where a pass
-    has to be made anew for the bags, the two likeliest are judged alone.
+    Errors on bags of few held-out items cannot tell good scores from slightly better ones, and
+    under a change of shares alone the likelihood can: those that are clearly worse on bags are
+    left out, the likeliest of the others is taken, and the simplest within one standard error of
+    that; passes come simplest first. Where a pass has to be made anew for the bags, the two
+    likeliest are judged alone.
     """
     there = [p for p in passes if p.scorer is not None]
     if judging.kind == "periods":
@@ -136,13 +137,14 @@ def choose_scores(
             return [Judged(done, Trial(done.name, quick_methods()[0][1], np.zeros(1)), trials)]
         several = [trials.run(name, q) for name, q in quick_methods(judging.kind != "drawn")]
         judged.append(Judged(done, min(several, key=lambda t: t.error), trials))
-    chosen = _take(judged, CLOSE_DRAWN if judging.kind == "drawn" else CLOSE_NATURAL)
+    chosen = _take(judged, judging.kind == "drawn")
     return [chosen, *sorted((j for j in judged if j is not chosen), key=lambda j: j.trial.error)]
 
 
-def _take(judged: Sequence[Judged], close: float) -> Judged:
-    trials = judged[0].trials
-    tied = trials.within([j.trial for j in judged], 2.0, close)
+def _take(judged: Sequence[Judged], is_drawn: bool) -> Judged:
+    trials, several = judged[0].trials, [j.trial for j in judged]
+    close = CLOSE_DRAWN if is_drawn else CLOSE_NATURAL
+    tied = trials.within(several, 2.0, close, either=is_drawn)
     likely = [j for j in judged if j.trial in tied]
     best = min(likely, key=lambda j: j.done.loss)
     for one in likely:

@@ -48,6 +48,8 @@ def likely_methods(
         found.append(("ELSA", ELSA(n_jobs=n_jobs)))
     if len(scorer.codes) <= FEW:
         found.append(("KDEyML", KDEyML(n_jobs=n_jobs)))
+    if natural:  # classes that vanish: sure of itself, it answers nothing of them
+        found.append(("SLD", SLD(n_jobs=n_jobs)))
     if expect == "no shift" and not natural:
         found.append(("PCC, bcts", PCC(calibrator="bcts", n_jobs=n_jobs)))
     return found

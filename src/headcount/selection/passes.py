@@ -76,6 +76,14 @@ class Labelled:
         own["cv"] = self.cv if isinstance(self.cv, (int, float)) else FOLDS
         return replace(self, **{**own, "groups": groups, **changes})
 
+    def for_periods(self) -> Labelled:
+        """The same with plain folds, unless splits were given.
+
+        A classifier that has seen some items of every past period scores later ones better, and
+        whether the scores still fit is seen on periods after a date, not on held-out items.
+        """
+        return replace(self, groups=None) if isinstance(self.cv, (int, float)) else self
+
     def options(self) -> dict[str, Any]:
         """Of `cross_fit`; there are no more folds than groups."""
         cv = self.cv

@@ -77,23 +77,27 @@ class Trials:
             if time.monotonic() > until:
                 return None
             fitted = teach_shift(clone(q).fit_scorer(case.learn), case.past)
-            parts.append(fitted.estimate(case.views))
+            parts.append(case.all_classes(fitted.estimate(case.views)))
         return np.vstack(parts)
 
     def _errors(self, answers: Floats, rows: Any) -> Floats:
         return np.asarray(self.measure(self.truth[rows], answers, sizes=self.sizes[rows]))
 
-    def within(self, several: Sequence[Trial], n_errors: float, close: float) -> list[Trial]:
+    def within(
+        self, several: Sequence[Trial], n_errors: float, close: float, *, either: bool = False
+    ) -> list[Trial]:
         """Candidates that cannot be told from the best, in order.
 
         They are no more than some standard errors worse, of the difference over the same bags, and
-        no more than a share `close` of the best's error: few bags make large standard errors.
+        no more than a share `close` of the best's error, because few bags make large standard
+        errors; or one of the two.
         """
         best = min(several, key=lambda t: t.error)
         found = []
         for trial in (t for t in several if t.answers is not None):
             gap, se = self._gap(trial, best)
-            if gap <= min(n_errors * se, close * best.error) + 1e-9:  # rounding decides nothing
+            limits = n_errors * se, close * best.error
+            if gap <= (max if either else min)(limits) + 1e-9:  # rounding decides nothing
                 found.append(trial)
         return found
 
