@@ -160,9 +160,10 @@ def measured(name: str, split: int, n: int) -> dict[str, list[float]]:
 
 
 def _tried(answer: Answer, which: str) -> np.ndarray:
-    """Estimates; NaN where a peer fails."""
+    """Estimates; none where a peer fails."""
     try:
-        return answer(which)
+        found = answer(which)
+        return found if np.isfinite(found).all() else np.array([])
     except Exception as error:
         print("  failed:", str(error).splitlines()[:1], file=sys.stderr)
         return np.array([])

@@ -29,7 +29,7 @@ import workloads
 from headcount import PCC, SLD, AutoQuantifier, Bags, BayesQuantifier, DMy, DyS, measure
 
 SPLITS = 5
-N_BAGS = {"emotions": 20, "domains": 30, "T1B": 30}  # a peer takes seconds for each of them
+N_BAGS = {"emotions": 10, "domains": 10, "T1B": 10}  # a peer takes seconds for each of them
 EXPECT = {
     "Kraemer": "any shift",
     "mild": "mild shift",

@@ -135,7 +135,7 @@ class ScoreQuantifier(Quantifier):
         self.classes_: NDArray[Any] = scorer.classes
         held = self.scorer_.held()
         self.flat_: Floats | None = None
-        if tags.corrects and len(held.scores) and np.ptp(held.scores, axis=0).max() <= 1e-12:
+        if tags.corrects and scorer.tells_nothing():
             self.flat_ = scorer.frequency
             warnings.warn(
                 "the classifier separates nothing here: all held-out scores are equal, and the "

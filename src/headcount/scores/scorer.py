@@ -21,6 +21,7 @@ from headcount.exceptions import InputError
 from headcount.scores.calibration import Calibrator, logits_of, make_calibrator
 from headcount.scores.together import score_by_all
 
+EQUAL = 1e-12  # by which scores that are the same may differ
 FINE = 1 << 20  # steps of a score by which items are told apart
 View = tuple[Floats, Bags]  # scores of a pool by one classifier, and the bags of that pool
 
@@ -133,6 +134,16 @@ class Scorer:
     def any_classifier(self) -> Any:
         """One of the classifiers, or None."""
         return self.whole if not self.folds else self.folds[0]
+
+    def tells_nothing(self) -> bool:
+        """Whether every classifier gave all items that it was asked about the same scores.
+
+        Those of one fold may differ from those of another: that says nothing about the items.
+        """
+        fold = np.zeros(len(self.scores), dtype=np.int64) if self.fold is None else self.fold
+        numbers = np.unique(fold)
+        spread = [np.ptp(self.scores[fold == f], axis=0).max() for f in numbers]
+        return bool(len(numbers)) and max(spread) <= EQUAL
 
     def held(self) -> Held:
         """Held-out scores, calibrated, as a method learns from them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headcount.measures import Measure, measure
-from headcount.methods.adjusting import PACC
+from headcount.methods.adjusting import ACC, PACC
 from headcount.methods.bayes import BayesQuantifier
 from headcount.methods.counting import PCC
 from headcount.methods.density import KDEyML
@@ -48,8 +48,8 @@ def likely_methods(
         found.append(("ELSA", ELSA(n_jobs=n_jobs)))
     if len(scorer.codes) <= FEW:
         found.append(("KDEyML", KDEyML(n_jobs=n_jobs)))
-    if natural:  # classes that vanish: sure of itself, it answers nothing of them
-        found.append(("SLD", SLD(n_jobs=n_jobs)))
+    if natural:  # scores may mean something else there, and rough ones change least
+        found += [("ACC", ACC(n_jobs=n_jobs)), ("SLD", SLD(n_jobs=n_jobs))]
     if expect == "no shift" and not natural:
         found.append(("PCC, bcts", PCC(calibrator="bcts", n_jobs=n_jobs)))
     return found
