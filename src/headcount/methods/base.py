@@ -35,6 +35,8 @@ class Tags:
         Whether it corrects for a change of class shares at all.
     remembers : bool
         Whether the items that it learnt from are easier for it than others.
+    bends : bool
+        Whether that is so where they are few, because it bends curves to their scores.
     joins_folds : bool
         Whether it looks at a bag's scores by all folds together, not at one fold after the other.
     own_calibration : bool
@@ -47,6 +49,7 @@ class Tags:
     held_out: bool = True
     corrects: bool = True
     remembers: bool = False
+    bends: bool = False
     joins_folds: bool = False
     own_calibration: bool = False
     ignores_items: bool = False

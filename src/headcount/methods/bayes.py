@@ -118,8 +118,9 @@ class BayesQuantifier(ScoreQuantifier):
     calibrator: str | Calibrator | None = "curves"
 
     def method_tags(self) -> Tags:
-        """Every world calibrates anew; histograms and kernels remember."""
-        return Tags(own_calibration=True, remembers=self.likelihood != "posteriors")
+        """Every world calibrates anew; histograms and kernels remember, curves bend."""
+        remembers = self.likelihood != "posteriors"
+        return Tags(own_calibration=True, remembers=remembers, bends=self.calibrator == "curves")
 
     def check_params(self) -> None:
         """Refuse impossible settings."""

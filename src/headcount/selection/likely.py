@@ -39,8 +39,10 @@ def likely_methods(
     if two:
         plain = BayesQuantifier(calibrator=None, likelihood="histograms", measure=which, **common)
         found.append(("BayesQuantifier, histograms", plain))
+    found.append(("SLD, bcts", SLD(calibrator="bcts", n_jobs=n_jobs)))
+    if natural:  # scores may mean something else there, and rough ones change least
+        found += [("ACC", ACC(n_jobs=n_jobs)), ("SLD", SLD(n_jobs=n_jobs))]
     found += [
-        ("SLD, bcts", SLD(calibrator="bcts", n_jobs=n_jobs)),
         ("PACC", PACC(n_jobs=n_jobs)),
         ("DyS", DyS(n_jobs=n_jobs)) if two else ("DMy", DMy(n_jobs=n_jobs)),
     ]
@@ -48,8 +50,6 @@ def likely_methods(
         found.append(("ELSA", ELSA(n_jobs=n_jobs)))
     if len(scorer.codes) <= FEW:
         found.append(("KDEyML", KDEyML(n_jobs=n_jobs)))
-    if natural:  # scores may mean something else there, and rough ones change least
-        found += [("ACC", ACC(n_jobs=n_jobs)), ("SLD", SLD(n_jobs=n_jobs))]
     if expect == "no shift" and not natural:
         found.append(("PCC, bcts", PCC(calibrator="bcts", n_jobs=n_jobs)))
     return found
