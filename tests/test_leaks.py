@@ -9,13 +9,13 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from headcount import InputError, UniformPrevalence
+from headcount import Bags, InputError, UniformPrevalence
 from headcount.cli.app import app
 from headcount.lequa import build_lab, make_corpus, open_task, read_run
 from headcount.lequa.build import SENTIMENT, Recipe
 from headcount.lequa.draw import derive_seed, draw_counts, draw_samples, drop_unused
 from headcount.lequa.duplicates import find_repeats, repeated_inside
-from headcount.lequa.reuse import attack
+from headcount.lequa.reuse import Scored, attack
 from headcount.lequa.solve import measure_leak
 
 RECIPE = Recipe(
@@ -153,6 +153,33 @@ def test_the_attack_works_on_a_corpus_too_small_and_is_reported(corpus, tmp_path
     done = CliRunner().invoke(app, ["lequa", "leak", str(tmp_path / "T1A")])
     assert done.exit_code == 1
     assert "is given away" in done.output
+
+
+def test_sharing_is_measured_also_where_another_method_is_better():
+    """The attack must not hide behind a baseline that its scores cannot reach."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=400)
+    bags, used = drop_unused(
+        draw_samples(codes, ["a", "b"], n_bags=60, size=40, entropy=5, max_reuse=None)
+    )
+    logits = np.outer(2 * codes[used] - 1 + 1.5 * rng.normal(size=len(used)), [-0.5, 0.5])
+    posterior = softmax(
+        logits + np.array([0.0, 1.5]), axis=1
+    )  # its prior is wrong, and SLD with it
+    truth = bags.prevalence
+
+    class Oracle:
+        def predict_bags(self, X, bags):
+            return truth
+
+    flat = np.full(2, 0.5)
+    scored = Scored({"plain": posterior}, flat, {"oracle": Oracle()}, None)
+    leak = scored.measure(bags)
+    assert leak.honest == 0 and leak.baseline == "oracle"
+    assert leak.share > 0.3, leak
+    alone = Bags(bags.indptr, np.arange(len(bags.indices)), len(bags.indices), prevalence=truth)
+    apart = Scored({"plain": posterior[bags.indices]}, flat, {"oracle": Oracle()}, None)
+    assert apart.measure(alone).share == 0
 
 
 def test_the_attack_is_expectation_maximisation_where_nothing_is_shared():
