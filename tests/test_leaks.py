@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -306,6 +307,29 @@ def test_class_names_pass_the_official_reader(corpus, tmp_path):
         codes[name] = int(code)
     assert codes == {"Arts_&_Crafts": 0, "Home_&_Garden": 1}
     assert open_task(tmp_path / "T1A").n_classes == 2
+
+
+def test_a_build_that_is_killed_leaves_no_half_task(corpus, tmp_path, monkeypatch):
+    """A folder with half of the samples would open as a task with fewer of them."""
+
+    class Killed(BaseException):
+        pass
+
+    few = replace(RECIPE, n_dev=5, n_test=5, size=10, forms=("text",), max_reuse=1)
+    written = []
+
+    def die_at_the_third(self, data, write=Path.write_bytes):
+        if self.parent.name == "test_samples":
+            written.append(self)
+            if len(written) == 3:
+                raise Killed
+        return write(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", die_at_the_third)
+    with pytest.raises(Killed):
+        build_lab(corpus, tmp_path, few, official=True)
+    assert len(written) == 3
+    assert [p.name for p in tmp_path.iterdir() if not p.name.startswith(".")] == ["gold"]
 
 
 def test_colliding_class_names_stay_apart(tmp_path):
