@@ -1,6 +1,6 @@
 """Whether LeQua's baselines come in the order of the paper on real corpora.
 
-    python benchmarks/lequa_order.py FOLDER [--tasks sentiment,domains,...] [--splits 5]
+    python benchmarks/lequa_order.py FOLDER [--tasks sentiment,domains,emotions]
 
 A lab is built for every split from the reviews (two classes of sentiment; 16 domains) or the
 emotions (14 classes that are frequent enough) in `HEADCOUNT_SHARED_DATA`, and the lab's baselines
@@ -14,6 +14,7 @@ import argparse
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,6 @@ MANY = Recipe(label="domain", min_length=100, n_train=5000, n_dev=100, n_test=30
 MADE = {  # corpus and recipe; samples share items, which no baseline looks at
     "sentiment": ("reviews", TWO),
     "domains": ("reviews", MANY),
-    "domains20": ("reviews", replace(MANY, n_train=20_000)),
     "emotions": (
         "emotions",
         replace(MANY, label="label", labels={c: c for c in FREQUENT}, min_length=1, size=500),
@@ -41,12 +41,10 @@ MADE = {  # corpus and recipe; samples share items, which no baseline looks at
 }
 
 
-def solve_split(home: Path, task: str, forms: tuple[str, ...], vectors: str, split: int) -> None:
+def solve_split(home: Path, task: str, split: int, **options: Any) -> None:
     """Build one lab, and run the baselines on it."""
     corpus, recipe = MADE[task]
-    recipe = replace(
-        recipe, forms=forms, vectors=vectors, leak_limit=1.0, seed=split, secret=split + 2**70
-    )
+    recipe = replace(recipe, leak_limit=1.0, seed=split, secret=split + 2**70, **options)
     if not home.is_dir():
         build_lab(read_table(DATA / f"{corpus}.parquet", ["text", recipe.label]), home, recipe)
     for folder in sorted(p.parent for p in home.glob("T*/task.json")):
@@ -100,11 +98,17 @@ def main() -> None:
     parser.add_argument("--forms", default="vector,text")
     parser.add_argument("--vectors", default="words")
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--train", type=int, default=5000)
     asked = parser.parse_args()
+    options = {
+        "forms": tuple(asked.forms.split(",")),
+        "vectors": asked.vectors,
+        "n_train": asked.train,
+    }
     for task in asked.tasks.split(","):
-        homes = [asked.folder / f"{task}-{split}" for split in range(asked.splits)]
+        homes = [asked.folder / f"{task}-{asked.train}-{split}" for split in range(asked.splits)]
         for split, home in enumerate(homes):
-            solve_split(home, task, tuple(asked.forms.split(",")), asked.vectors, split)
+            solve_split(home, task, split, **options)
         report(task, homes)
 
 
