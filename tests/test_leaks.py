@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,13 +10,13 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from headcount import InputError, UniformPrevalence
+from headcount import Bags, InputError, UniformPrevalence
 from headcount.cli.app import app
 from headcount.lequa import build_lab, make_corpus, open_task, read_run
 from headcount.lequa.build import SENTIMENT, Recipe
 from headcount.lequa.draw import derive_seed, draw_counts, draw_samples, drop_unused
 from headcount.lequa.duplicates import find_repeats, repeated_inside
-from headcount.lequa.reuse import attack
+from headcount.lequa.reuse import Scored, attack
 from headcount.lequa.solve import measure_leak
 
 RECIPE = Recipe(
@@ -155,6 +156,33 @@ def test_the_attack_works_on_a_corpus_too_small_and_is_reported(corpus, tmp_path
     assert "is given away" in done.output
 
 
+def test_sharing_is_measured_also_where_another_method_is_better():
+    """The attack must not hide behind a baseline that its scores cannot reach."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=400)
+    bags, used = drop_unused(
+        draw_samples(codes, ["a", "b"], n_bags=60, size=40, entropy=5, max_reuse=None)
+    )
+    logits = np.outer(2 * codes[used] - 1 + 1.5 * rng.normal(size=len(used)), [-0.5, 0.5])
+    posterior = softmax(
+        logits + np.array([0.0, 1.5]), axis=1
+    )  # its prior is wrong, and SLD with it
+    truth = bags.prevalence
+
+    class Oracle:
+        def predict_bags(self, X, bags):
+            return truth
+
+    flat = np.full(2, 0.5)
+    scored = Scored({"plain": posterior}, flat, {"oracle": Oracle()}, None)
+    leak = scored.measure(bags)
+    assert leak.honest == 0 and leak.baseline == "oracle"
+    assert leak.share > 0.3, leak
+    alone = Bags(bags.indptr, np.arange(len(bags.indices)), len(bags.indices), prevalence=truth)
+    apart = Scored({"plain": posterior[bags.indices]}, flat, {"oracle": Oracle()}, None)
+    assert apart.measure(alone).share == 0
+
+
 def test_the_attack_is_expectation_maximisation_where_nothing_is_shared():
     """Against a plain loop: with every item in one sample, samples are independent mixtures."""
     rng = np.random.default_rng(0)
@@ -279,6 +307,29 @@ def test_class_names_pass_the_official_reader(corpus, tmp_path):
         codes[name] = int(code)
     assert codes == {"Arts_&_Crafts": 0, "Home_&_Garden": 1}
     assert open_task(tmp_path / "T1A").n_classes == 2
+
+
+def test_a_build_that_is_killed_leaves_no_half_task(corpus, tmp_path, monkeypatch):
+    """A folder with half of the samples would open as a task with fewer of them."""
+
+    class Killed(BaseException):
+        pass
+
+    few = replace(RECIPE, n_dev=5, n_test=5, size=10, forms=("text",), max_reuse=1)
+    written = []
+
+    def die_at_the_third(self, data, write=Path.write_bytes):
+        if self.parent.name == "test_samples":
+            written.append(self)
+            if len(written) == 3:
+                raise Killed
+        return write(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", die_at_the_third)
+    with pytest.raises(Killed):
+        build_lab(corpus, tmp_path, few, official=True)
+    assert len(written) == 3
+    assert [p.name for p in tmp_path.iterdir() if not p.name.startswith(".")] == ["gold"]
 
 
 def test_colliding_class_names_stay_apart(tmp_path):

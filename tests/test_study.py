@@ -329,6 +329,40 @@ def test_damaged_results_are_not_read(whole):
     assert contents(home) == contents(whole / "one")
 
 
+@pytest.mark.parametrize("name", ["provenance.json", "results.parquet"])
+def test_a_flipped_byte_outside_the_units_is_found(whole, name):
+    """Table 1 of a page comes from the provenance, so that it needs a checksum as well."""
+    import shutil
+
+    home = whole / f"flipped {name}"
+    shutil.copytree(whole / "one", home)
+    data = (home / name).read_bytes()
+    for at in range(3, len(data), len(data) // 40):
+        flipped = bytearray(data)
+        flipped[at] ^= 1
+        (home / name).write_bytes(flipped)
+        assert not status(home).finished, data[at - 5 : at + 5]
+        with pytest.raises(InputError, match="damaged"):
+            Results.read(home)
+    run(load(whole / "tiny.toml"), home, n_jobs=1)
+    assert contents(home) == contents(whole / "one")
+    assert status(home).finished
+
+
+def test_a_damaged_plan_is_said(whole):
+    import shutil
+
+    home = whole / "plan"
+    shutil.copytree(whole / "one", home)
+    plan = (home / "plan.json").read_text()
+    (home / "plan.json").write_text(plan.replace('"test"', '"tesu"'))
+    with pytest.raises(InputError, match="damaged"):
+        status(home)
+    unit = json.loads(plan)["select"][0]
+    (home / "plan.json").write_text(plan.replace(unit, unit[::-1]))
+    assert not status(home).finished
+
+
 def wait_for(condition, seconds=60):
     """Poll until something holds; a deadline, not a guess, ends a test that would hang."""
     end = time.monotonic() + seconds

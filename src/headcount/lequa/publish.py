@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,17 @@ from headcount.lequa.task import Task, write_label_map
 
 
 def write_official(task: Task, folder: Path) -> None:
-    """Write a task in the official layout, below ``public``; the gold is not part of it."""
-    public = folder / "public"
+    """Write a task in the official layout, below ``public``; the gold is not part of it.
+
+    The folder is there when all of it is: half of the samples would look like a task of its own.
+    """
+    beside = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(beside, ignore_errors=True)
+    _write_public(task, beside / "public")
+    os.replace(beside, folder)
+
+
+def _write_public(task: Task, public: Path) -> None:
     lines = _item_lines(task, "train", task.train.y)
     names = ["text"] if task.form == "text" else [str(i) for i in range(task.columns)]
     header = ",".join(names)

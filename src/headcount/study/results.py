@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from headcount._core.files import read_parquet
 from headcount._core.frame import Frame
 from headcount.exceptions import InputError
 from headcount.study.store import checksum
+from headcount.study.study import digest
 
 BY_CLASS = ("true:", "estimate:", "low:", "high:")  # columns of every class, in this order
+SEALED = "provenance.json"
 EXTRA = ("selection.parquet", "shift.parquet")  # tables that some studies have
 
 
@@ -48,10 +51,7 @@ class Results:
         if not (folder / "results.parquet").is_file():
             raise InputError(f"{str(folder)!r} holds no results: run the study to its end first.")
         try:
-            about = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
-            for name, expected in about.get("checksums", {}).items():
-                if checksum(folder / name) != expected:
-                    raise ValueError(f"{name} is not as it was written")
+            about = read_sealed(folder)
             chosen, shift = (
                 read_parquet(folder / name) if (folder / name).is_file() else None for name in EXTRA
             )
@@ -102,6 +102,25 @@ class Results:
     def training(self) -> dict[str, Any]:
         """Share of each class among the labelled items, by data set."""
         return {n: about["prevalence"] for n, about in self.provenance["datasets"].items()}
+
+
+def seal(folder: Path, provenance: dict[str, Any], tables: Iterable[str]) -> dict[str, Any]:
+    """How results were made, with the checksums of their tables and of this text itself."""
+    sums = {name: checksum(folder / name) for name in tables}
+    return {**provenance, "checksums": {**sums, SEALED: digest(provenance)[:16]}}
+
+
+def read_sealed(folder: Path) -> dict[str, Any]:
+    """How results were made; a ValueError or an OSError if anything is not as it was written."""
+    about = json.loads((folder / SEALED).read_text(encoding="utf-8"))
+    sums = about.get("checksums") if isinstance(about, dict) else None
+    if not isinstance(sums, dict) or not {SEALED, "results.parquet"} <= set(sums):
+        raise ValueError(f"{SEALED} lacks the checksums")
+    rest = {name: value for name, value in about.items() if name != "checksums"}
+    for name, expected in sums.items():
+        if (digest(rest)[:16] if name == SEALED else checksum(folder / name)) != expected:
+            raise ValueError(f"{name} is not as it was written")
+    return about
 
 
 def _empty(column: str, values: Any) -> bool:

@@ -21,9 +21,9 @@ from headcount._core.files import read_json, write_json, write_parquet
 from headcount._core.frame import Frame
 from headcount._core.progress import track
 from headcount.exceptions import HeadcountError, InputError
-from headcount.study.results import BY_CLASS, EXTRA, Results
+from headcount.study.results import BY_CLASS, EXTRA, SEALED, Results, read_sealed, seal
 from headcount.study.stages import shift_table, work
-from headcount.study.store import Units, checksum, worker, working_on
+from headcount.study.store import Units, worker, working_on
 from headcount.study.study import Study, digest
 from headcount.study.units import Unit, final_units, join_columns, select_units
 
@@ -40,7 +40,7 @@ class Status:
     tested: int
     to_test: int | None  # unknown until the selection is done
     finished: bool
-    damaged: int = 0  # files of units that fail their checksum
+    damaged: int = 0  # files that fail their checksum: of units, or the results
     worker: str = ""  # the process that is working on it
 
     def __str__(self) -> str:
@@ -107,8 +107,7 @@ def _finish(home: Path, provenance: dict[str, Any], tables: dict[str, Frame]) ->
     """Write the tables, and last of all their checksums with how they were made."""
     for name, table in tables.items():
         write_parquet(home / name, table)
-    sums = {name: checksum(home / name) for name in tables}
-    write_json(home / "provenance.json", {**provenance, "checksums": sums})
+    write_json(home / SEALED, seal(home, provenance, tables))
 
 
 def status(folder: str | Path) -> Status:
@@ -118,24 +117,36 @@ def status(folder: str | Path) -> Status:
         raise InputError(f"{str(home)!r} holds no study: start one by 'headcount study run'.")
     try:
         plan = read_json(home / "plan.json")
-    except ValueError:
+        name, first, second = plan["name"], set(plan["select"]), plan["test"]
+    except (ValueError, KeyError, TypeError):
         raise InputError(f"{str(home / 'plan.json')!r} is damaged: run the study again.") from None
     whole, damaged = Units(home).find()
     done = set(whole)
-    second = plan["test"]
     tested = len(done & set(second or []))
-    written = all((home / name).is_file() for name in ("results.parquet", "provenance.json"))
-    finished = second is not None and tested == len(second) and written
+    n_damaged = len(damaged) + _are_damaged(home)
+    complete = first <= done and second is not None and tested == len(second)
+    finished = complete and (home / SEALED).is_file()
     return Status(
-        plan["name"],
-        len(done & set(plan["select"])),
-        len(plan["select"]),
+        name,
+        len(done & first),
+        len(first),
         tested,
         None if second is None else len(second),
-        finished and not damaged,
-        len(damaged),
+        finished and not n_damaged,
+        n_damaged,
         worker(home),
     )
+
+
+def _are_damaged(home: Path) -> bool:
+    """Whether results are there and not as they were written."""
+    if not (home / SEALED).is_file():
+        return False
+    try:
+        read_sealed(home)
+    except (OSError, ValueError):
+        return True
+    return False
 
 
 def _outcomes(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from headcount import __version__
+from headcount._core.attempt import attempt
 from headcount._core.frame import Frame
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
@@ -124,20 +126,24 @@ def select_settings(unit: Unit) -> Frame:
     shared = SharedPasses([t.quantifier for t in unit.trials], *train)
     rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for trial in unit.trials:
-        errors, failure = dict.fromkeys(trial.labels, np.nan), ""
-        try:
-            fitted = shared.fit(trial.quantifier)
-            estimates = shared.predict_bags(fitted, pool, bags)
-            truth, _ = aligned_truth(bags, fitted.classes_)
-            for label in trial.labels:
-                errors[label] = float(measure(label)(truth, estimates, sizes=bags.sizes).mean())
-        except Exception as error:  # one bad setting must not end the study
-            failure = f"{type(error).__name__}: {error}"
+        found, failure = attempt(partial(_mean_errors, trial, shared, pool, bags))
+        errors = found or dict.fromkeys(trial.labels, np.nan)
         for label, value in errors.items():
             row = [unit.dataset.name, unit.seed, trial.method, trial.name, trial.setting, label]
             for name, cell in zip(rows, [*row, value, failure], strict=True):
                 rows[name].append(cell)
     return Frame(rows)
+
+
+def _mean_errors(trial: Trial, shared: SharedPasses, pool: Any, bags: Bags) -> dict[str, float]:
+    """Mean errors of one setting, by each of the measures it stands for."""
+    fitted = shared.fit(trial.quantifier)
+    estimates = shared.predict_bags(fitted, pool, bags)
+    truth, _ = aligned_truth(bags, fitted.classes_)
+    return {
+        label: float(measure(label)(truth, estimates, sizes=bags.sizes).mean())
+        for label in trial.labels
+    }
 
 
 def estimate_bags(unit: Unit) -> Frame:
@@ -147,16 +153,9 @@ def estimate_bags(unit: Unit) -> Frame:
     shared = SharedPasses([t.quantifier for t in unit.trials], *labelled)
     parts = []
     for trial in unit.trials:
-        try:
-            fitted = _fit(trial, shared, data)
-            estimates = shared.predict_bags(fitted, pool, bags)
-            scored, failure = _scored(estimates, bags, unit), ""
-            if trial.intervals:
-                scored |= _bounds(shared, fitted, pool, bags)
-        except Exception as error:  # reported in the results, and the others go on
-            estimates = np.full((len(bags), len(data.classes)), np.nan)
-            failure = f"{type(error).__name__}: {error}"
-            scored = _scored(estimates, bags, unit)
+        found, failure = attempt(partial(_estimated, trial, shared, unit, pool, bags))
+        nothing = np.full((len(bags), len(data.classes)), np.nan)
+        scored = found or _scored(nothing, bags, unit)
         for label in trial.labels:
             about = {
                 "dataset": data.name,
@@ -169,6 +168,15 @@ def estimate_bags(unit: Unit) -> Frame:
             }
             parts.append({**{k: np.full(len(bags), v) for k, v in about.items()}, **scored})
     return join_columns(parts)
+
+
+def _estimated(
+    trial: Trial, shared: SharedPasses, unit: Unit, pool: Any, bags: Bags
+) -> dict[str, Any]:
+    """Columns of truth, estimates and errors of one method, and of its bounds if it has them."""
+    fitted = _fit(trial, shared, unit.dataset)
+    columns = _scored(shared.predict_bags(fitted, pool, bags), bags, unit)
+    return columns | _bounds(shared, fitted, pool, bags) if trial.intervals else columns
 
 
 def _fit(trial: Trial, shared: SharedPasses, data: Any) -> Quantifier:
