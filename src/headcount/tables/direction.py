@@ -11,8 +11,8 @@ from scipy.stats import rankdata
 
 from headcount._core.types import Floats
 from headcount.exceptions import InputError
+from headcount.tables.inputs import Inputs
 from headcount.tables.labelled import Say
-from headcount.tables.model import Inputs
 from headcount.tables.notes import Note
 
 UNSURE = 3.0  # standard errors within which a score might be of either class

@@ -18,18 +18,17 @@ from headcount.methods.bayes import BayesQuantifier
 from headcount.methods.likelihood import SLD
 from headcount.methods.registry import score_methods
 from headcount.methods.scored import ScoreQuantifier
-from headcount.scores.columns import column_encoder, is_numeric
 from headcount.scores.splits import Split
 from headcount.selection.auto import AutoQuantifier
 from headcount.selection.cases import FOLDS
 from headcount.tables.channels import Channels
 from headcount.tables.direction import aligned, turned
 from headcount.tables.grouped import FEWEST, learn_groups, split_by_group
+from headcount.tables.inputs import BOTH, Inputs
 from headcount.tables.labelled import Labelled, Say, read_labelled, without_copies, without_rare
-from headcount.tables.model import Inputs, Model
+from headcount.tables.model import Model
 from headcount.tables.notes import Note
 from headcount.tables.quality import is_useless, quality
-from headcount.text.names import make_vectorizer
 
 
 def learn(
@@ -38,6 +37,8 @@ def learn(
     label: str,
     *,
     by: str | None = None,
+    date_format: str | None = None,
+    time_zone: str | None = None,
     method: str = "auto",
     calibrator: str | None = None,
     measure: str = "ae",
@@ -62,6 +63,8 @@ def learn(
     by : str, optional
         Column, or period and column of dates, whose groups will be asked about: whole groups are
         left out when the model is tried, and the labelled rows of a group are used for it.
+    date_format, time_zone : optional
+        How to read the dates of `by`, as in `DateReader`.
     method : name of a quantifier that works on scores
         'auto' lets bags of labelled rows decide.
     calibrator : optional
@@ -79,7 +82,8 @@ def learn(
     """
     choose("rare", rare, ["join", "drop"])
     auto = AutoQuantifier(measure=measure, expect=expect, budget=budget, n_jobs=-1, verbose=verbose)
-    auto.periods = by is not None and Grouping.parse(by).period is not None
+    grouping = Grouping.parse(by, date_format, time_zone)
+    auto.periods = grouping.period is not None
     auto.check_params()
     if method == "auto" and calibrator is not None:
         raise InputError("the calibrator is chosen with the method: name a method to set it.")
@@ -89,7 +93,7 @@ def learn(
             "out, or use auto or BayesQuantifier."
         )
     told: Any = {"encoding": encoding, "say": say, "progress": progress}
-    rows = read_labelled(found, inputs, label, by, **told)
+    rows = read_labelled(found, inputs, label, grouping, **told)
     rows, joined = without_rare(without_copies(rows, say), label, min_rows, rare, say)
     names, counts = np.unique(rows.labels, return_counts=True)
     if method == "auto" and counts.min() < 2 * FOLDS:
@@ -131,14 +135,10 @@ def _fit(
             inputs, order = aligned(inputs, names, say)
         maker.fit_scores(rows.items[:, order], rows.labels)
         return inputs, None
-    if isinstance(maker, AutoQuantifier):  # it looks at the items in several ways
+    if isinstance(maker, AutoQuantifier) and inputs.kind != BOTH:  # it looks in several ways
         maker.set_params(vectorizer=vectorizer if inputs.kind == "text" else "tfidf")
     else:
-        front = (
-            make_vectorizer(vectorizer)
-            if inputs.kind == "text"
-            else column_encoder([is_numeric(column) for column in rows.items.T])
-        )
+        front = inputs.front(rows.items, vectorizer)
         maker.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
     if rows.groups is None:
         maker.fit(rows.items, rows.labels)
@@ -169,7 +169,7 @@ def _add_groups(
 
 
 def _useless(found: dict[str, Any], inputs: Inputs) -> InputError:
-    what = {"text": "texts", "features": "features", "scores": "scores"}[inputs.kind]
+    what = "texts" if inputs.kind == "text" else inputs.kind
     return InputError(
         f"the {what} hardly tell the classes apart: on labelled rows that it had not seen the "
         f"model is off by {100 * found['error']:.1f} points, and always saying the labelled shares "
