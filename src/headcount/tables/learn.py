@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -18,17 +17,24 @@ from headcount.methods.bayes import BayesQuantifier
 from headcount.methods.likelihood import SLD
 from headcount.methods.registry import score_methods
 from headcount.methods.scored import ScoreQuantifier
-from headcount.scores.splits import Split
 from headcount.selection.auto import AutoQuantifier
 from headcount.selection.cases import FOLDS
 from headcount.tables.channels import Channels
 from headcount.tables.direction import aligned, turned
-from headcount.tables.grouped import FEWEST, learn_groups, split_by_group
+from headcount.tables.grouped import (
+    FEWEST,
+    classifiers_of,
+    fit_evenly,
+    learn_groups,
+    split_by_group,
+)
 from headcount.tables.inputs import BOTH, Inputs
 from headcount.tables.labelled import Labelled, Say, read_labelled, without_copies, without_rare
 from headcount.tables.model import Model
 from headcount.tables.notes import Note
 from headcount.tables.quality import is_useless, quality
+
+CHOICE = 0.4  # share of the budget that a choice may take where groups are to be tried as well
 
 
 def learn(
@@ -100,8 +106,7 @@ def learn(
         say(Note("too few to compare", 2 * FOLDS, str(names[counts.argmin()])))
         method = "SLD"
     maker: Any = auto if method == "auto" else _made(method, calibrator, measure, expect)
-    inputs, splits = _fit(maker, inputs, rows, vectorizer, say)
-    quantifier = maker.best_quantifier_ if method == "auto" else maker
+    inputs, quantifier = _fit(maker, inputs, rows, vectorizer, say)
     if inputs.kind != "scores":
         codes = np.searchsorted(quantifier.classes_, rows.labels)
         quantifier.channels_ = Channels(inputs.kind).fit(rows.items, codes)
@@ -116,7 +121,7 @@ def learn(
         "quality": quality(quantifier),
     }
     if rows.groups is not None:
-        _add_groups(summary, quantifier, rows.groups, splits, by or "", say)
+        _add_groups(summary, quantifier, rows, by or "", say)
     if rows.groups is None and not force and is_useless(summary["quality"], expect):
         raise _useless(summary["quality"], inputs)
     return Model(quantifier, inputs, label, summary)
@@ -124,8 +129,8 @@ def learn(
 
 def _fit(
     maker: Any, inputs: Inputs, rows: Labelled, vectorizer: str, say: Say
-) -> tuple[Inputs, list[Split] | None]:
-    """Fit to scores, texts or features; with groups, these are left out whole."""
+) -> tuple[Inputs, Any]:
+    """Fit to scores, texts or features; with groups, these are left out whole for the choice."""
     names = np.unique(rows.labels)
     if inputs.kind == "scores":
         if len(inputs.columns) == 1 and len(names) == 2:
@@ -134,35 +139,32 @@ def _fit(
         else:
             inputs, order = aligned(inputs, names, say)
         maker.fit_scores(rows.items[:, order], rows.labels)
-        return inputs, None
-    if isinstance(maker, AutoQuantifier) and inputs.kind != BOTH:  # it looks in several ways
-        maker.set_params(vectorizer=vectorizer if inputs.kind == "text" else "tfidf")
-    else:
-        front = inputs.front(rows.items, vectorizer)
-        maker.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
+        return inputs, getattr(maker, "best_quantifier_", maker)
+    front = inputs.front(rows.items, vectorizer)
+    classifier = make_pipeline(front, LogisticRegression(max_iter=1000))
+    if not isinstance(maker, AutoQuantifier):
+        if rows.groups is not None:
+            return inputs, fit_evenly(maker, [classifier], rows)
+        return inputs, maker.set_params(classifier=classifier).fit(rows.items, rows.labels)
+    if inputs.kind == BOTH:
+        maker.set_params(classifier=classifier)
+    elif inputs.kind == "text":  # otherwise it looks at the items in several ways
+        maker.set_params(vectorizer=vectorizer)
     if rows.groups is None:
-        maker.fit(rows.items, rows.labels)
-        return inputs, None
-    splits = split_by_group(rows.labels, rows.groups)
-    maker.set_params(cv=splits)
-    maker.fit(rows.items, rows.labels, groups=rows.groups)
-    maker.set_params(cv=len(splits))
-    return inputs, splits
+        return inputs, maker.fit(rows.items, rows.labels).best_quantifier_
+    maker.set_params(cv=split_by_group(rows.labels, rows.groups), budget=CHOICE * maker.budget)
+    chosen = maker.fit(rows.items, rows.labels, groups=rows.groups).best_quantifier_
+    return inputs, fit_evenly(chosen, classifiers_of(chosen), rows)
 
 
 def _add_groups(
-    summary: dict[str, Any],
-    quantifier: Any,
-    groups: NDArray[Any],
-    splits: list[Split] | None,
-    by: str,
-    say: Say,
+    summary: dict[str, Any], quantifier: Any, rows: Labelled, by: str, say: Say
 ) -> None:
     """What held-out groups tell goes into the summary."""
-    n = len(np.unique(groups))
+    n = len(np.unique(np.asarray(rows.groups)))
     if n < FEWEST:
         say(Note("few groups", n, by))
-    found, off = learn_groups(quantifier, groups, splits)
+    found, off = learn_groups(quantifier, rows)
     summary["groups"] = found.to_dict()
     if summary["quality"] is not None:
         summary["quality"]["by_group"] = off
