@@ -96,3 +96,25 @@ def test_short_answers_that_are_the_same_are_no_copies_and_long_ones_are():
     copied = pd.DataFrame({"text": np.array(mails)[again], "kind": y[again]})
     model = tables.fit(copied, text="text", label="kind", method="SLD", force=True)
     assert model.summary["rows"] == len(set(again)) and model.notes[0].kind == "copies"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_judges_scale_is_counted_from_where_the_labels_say(turned, tmp_path):
+    rng = np.random.default_rng(5)
+    y = rng.random(400) < 0.4
+    score = np.clip(np.round(np.where(y, 4.2, 2.0) + rng.normal(0, 0.7, 400)), 1, 5)
+    rows = pd.DataFrame({"judge": 6 - score if turned else score, "kind": np.where(y, "b", "a")})
+    model = tables.fit(rows, scores="judge", label="kind", method="PACC")  # needs no posteriors
+    model.save(tmp_path / "m.hc")
+    assert model.summary["quality"]["counting"] < 0.15  # 0.5 as a border would count all as one
+    found = tables.Model.load(tmp_path / "m.hc").estimate(rows, truth="kind")
+    np.testing.assert_allclose(found.counted, found.truth, atol=0.1)
+    np.testing.assert_allclose(found.interval.prevalence, found.truth, atol=0.05)
+
+
+def test_a_copy_of_a_file_under_another_name_is_refused(tmp_path):
+    rows = complaints(50, 0.5, np.random.default_rng(6))
+    for name in ("a.csv", "b.csv"):
+        rows.to_csv(tmp_path / name, index=False)
+    with pytest.raises(InputError, match=r"b\.csv is a copy of .*a\.csv"):
+        tables.fit(str(tmp_path / "*.csv"), text="text", label="kind")

@@ -27,6 +27,7 @@ class Inputs:
     kind: str
     columns: tuple[str, ...]
     turned: bool = False  # whether a single column of scores is of the first class
+    middle: float = 0.5  # of a single column, from which on a row counts as of its class
 
     def __post_init__(self) -> None:
         choose("kind of input", self.kind, KINDS)
@@ -77,9 +78,13 @@ class Inputs:
             there = ~np.isnan(matrix).any(axis=1)
             whole = matrix[there]
         if len(self.columns) == 1:
-            pair = [whole, 1 - whole] if self.turned else [1 - whole, whole]
-            whole = np.column_stack(pair)
+            return self.pair(whole[:, 0]), there
         return whole, there
+
+    def pair(self, scores: Floats) -> Floats:
+        """Scores of both classes from those of a single column."""
+        rest = 2 * self.middle - scores
+        return np.column_stack([scores, rest] if self.turned else [rest, scores])
 
 
 def _texts(column: pa.Array) -> tuple[NDArray[Any], Bools]:

@@ -26,7 +26,7 @@ DIFFERENT = 20  # rows from which on it is no chance that all are there several 
 COPIES = 0.2  # share of rows that are copies of long texts from which on each counts once
 LONG = 5  # words; shorter texts are often the same without being copies
 OTHER = "other"  # what classes that are too rare are joined into
-NO_LABEL = ("nan", "null", "<na>", "#n/a")  # how programs write that there is none
+NO_LABEL = ("nan", "null", "<na>", "n/a", "#n/a")  # how programs write that there is none
 
 
 @dataclass(frozen=True, eq=False)

@@ -135,10 +135,13 @@ def _fit(
     if inputs.kind == "scores":
         if len(inputs.columns) == 1 and len(names) == 2:
             inputs = turned(inputs, rows.items, rows.labels, names, say)
-            order = [1, 0] if inputs.turned else [0, 1]
+            items = inputs.pair(rows.items[:, 1])
         else:
             inputs, order = aligned(inputs, names, say)
-        maker.fit_scores(rows.items[:, order], rows.labels)
+            items = rows.items[:, order]
+        if getattr(maker, "calibrator", "") is None and (items.min() < 0 or items.max() > 1):
+            maker.set_params(calibrator="platt")  # a judge's scale says nothing by itself
+        maker.fit_scores(items, rows.labels)
         return inputs, getattr(maker, "best_quantifier_", maker)
     front = inputs.front(rows.items, vectorizer)
     classifier = make_pipeline(front, LogisticRegression(max_iter=1000))

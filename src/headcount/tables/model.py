@@ -119,6 +119,7 @@ class Model:
             "kind": self.inputs.kind,
             "columns": list(self.inputs.columns),
             "turned": self.inputs.turned,
+            "middle": self.inputs.middle,
             "label": self.label,
             "training": self.summary,
         }
@@ -131,14 +132,15 @@ class Model:
         about: Any = manifest.get("about")
         try:
             columns = tuple(map(str, about["columns"]))
-            inputs = Inputs(about["kind"], columns, bool(about.get("turned", False)))
+            middle = float(about.get("middle", 0.5))
+            inputs = Inputs(about["kind"], columns, bool(about.get("turned", False)), middle)
             summary = dict(about["training"])
             kind = getattr(getattr(quantifier, "channels_", None), "kind", "scores")
             sound = isinstance(quantifier, ScoreQuantifier) and kind == inputs.kind
             sound = sound and (kind == "scores" or quantifier.scorer_.takes_items)
             sound = sound and len(quantifier.scorer_.scores) > 0
             label = str(about["label"])
-        except (TypeError, KeyError, AttributeError):
+        except (TypeError, KeyError, AttributeError, ValueError):
             sound = False
         if not sound:
             raise InputError(f"{path} was not made by `headcount fit`, or was changed since.")
