@@ -1,6 +1,6 @@
 """How often the tables' intervals hold, on real corpora under pure label shift, by size of group.
 
-python benchmarks/table_coverage.py [method] [corpus ...]
+python benchmarks/table_coverage.py [method] [splits] [corpus ...]
 
 A model learns from 2,000 labelled rows. Groups of 3 to 5,000 other rows of the corpus are drawn
 with shares from a flat Dirichlet distribution, each a third of the way or all of the way from the
@@ -56,24 +56,30 @@ def corpus(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def groups_of(codes: np.ndarray, k: int, size: int, rng: np.random.Generator) -> Bags:
-    """Groups of rows whose shares differ, without putting rows back where there are enough."""
+    """Groups of rows whose shares differ, no row twice in a group.
+
+    What a class has too few rows for goes to the others: a row that is there several times would
+    make a group tell less than its size promises.
+    """
     natural = np.bincount(codes, minlength=k) / len(codes)
     each = [np.flatnonzero(codes == c) for c in range(k)]
+    there = np.array([len(e) for e in each])
     rows = []
     for g in range(GROUPS):
         mix = 1.0 if g % 2 else 1 / 3
         shares = mix * rng.dirichlet(np.ones(k)) + (1 - mix) * natural
-        counts = rng.multinomial(size, shares)
-        rows.append(
-            np.concatenate(
-                [rng.choice(e, n, replace=n > len(e)) for e, n in zip(each, counts, strict=True)]
-            )
-        )
+        counts = np.minimum(rng.multinomial(size, shares), there)
+        while counts.sum() < size:
+            open_ = shares * (counts < there)
+            more = rng.multinomial(size - counts.sum(), open_ / open_.sum())
+            counts = np.minimum(counts + more, there)
+        drawn = [rng.choice(e, n, replace=False) for e, n in zip(each, counts, strict=True)]
+        rows.append(np.concatenate(drawn))
     return Bags.from_lists(rows, n_items=len(codes))
 
 
-def measure(name: str, method: str, seed: int) -> list[str]:
-    """Coverage and error by size of group, with what the model said of itself."""
+def measure(name: str, method: str, seed: int) -> tuple[int, list[float], np.ndarray]:
+    """Number of classes, what the model said of itself, and coverage, error, width by size."""
     texts, labels = corpus(name)
     classes, codes = np.unique(labels, return_inverse=True)
     rng = np.random.default_rng(seed)
@@ -93,32 +99,39 @@ def measure(name: str, method: str, seed: int) -> list[str]:
     for size in SIZES:
         bags = groups_of(codes[n:], k, size, rng)
         truth = bags.shares(codes[n:], k)
-        numbers = np.arange(len(bags))
         pairs = [(v, bags) for v in views]
+        numbers = np.arange(len(bags))
         part = Part(numbers, pairs, (mix_views(views), bags), None, np.zeros((len(bags), 0)))
         found = bound_part(model, part, bags.sizes, Request())
         inside = (truth >= found.low - 1e-6) & (truth <= found.high + 1e-6)
-        off = np.abs(found.prevalence - truth).mean()
-        width = (found.high - found.low).mean()
-        cells.append(f"{inside.mean():.3f} ({100 * off:.1f}, {100 * width:.0f})")
-    claim = "" if said is None else f"{said['plain']:.2f}, {said['coverage']:.2f}"
-    return [name, str(k), method, claim, *cells]
+        off, width = np.abs(found.prevalence - truth), found.high - found.low
+        cells.append([inside.mean(), 100 * off.mean(), 100 * width.mean()])
+    claims = [np.nan, np.nan] if said is None else [said["plain"], said["coverage"]]
+    return k, claims, np.array(cells)
+
+
+def row(name: str, method: str, splits: int) -> list[str]:
+    """A line of the table: means over the splits, with the standard error of the coverage."""
+    found = [measure(name, method, seed) for seed in range(splits)]
+    claims = np.mean([claims for _, claims, _ in found], axis=0)
+    cells = np.array([c for _, _, c in found])
+    error = cells[..., 0].std(axis=0, ddof=1) / np.sqrt(splits) if splits > 1 else np.zeros(6)
+    shown = [
+        f"{held:.3f} ± {e:.3f} ({off:.1f}, {width:.0f})"
+        for (held, off, width), e in zip(cells.mean(axis=0), error, strict=True)
+    ]
+    return [name, str(found[0][0]), method, f"{claims[0]:.2f}, {claims[1]:.2f}", *shown]
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
     method = sys.argv[1] if len(sys.argv) > 1 else "SLD"
-    names = sys.argv[2:] or ["reviews", "topics", "semeval", "crises", "emotions", "health_news"]
-    header = [
-        "corpus",
-        "classes",
-        "method",
-        "checked",
-        *[f"{s:,} rows" for s in SIZES],
-    ]
+    splits = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    names = sys.argv[3:] or ["reviews", "topics", "semeval", "crises", "emotions", "health_news"]
+    header = ["corpus", "classes", "method", "checked", *[f"{s:,} rows" for s in SIZES]]
     print("| " + " | ".join(header) + " |\n|" + "---|" * len(header))
     for name in names:
-        print("| " + " | ".join(measure(name, method, 0)) + " |", flush=True)
+        print("| " + " | ".join(row(name, method, splits)) + " |", flush=True)
 
 
 if __name__ == "__main__":

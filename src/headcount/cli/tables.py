@@ -97,6 +97,8 @@ def fit(
     ] = False,
     kind: Format = None,
     encoding: Encoding = "utf8",
+    date_format: DateFormat = None,
+    time_zone: TimeZone = None,
 ) -> None:
     """Learn from labelled rows how to count the classes of others."""
     from headcount.data.stream import sources
@@ -116,6 +118,8 @@ def fit(
             scores=_columns(scores),
             label=label,
             by=by,
+            date_format=date_format,
+            time_zone=time_zone,
             min_rows=min_rows,
             rare=rare,
             force=force,
@@ -227,18 +231,9 @@ def monitor(
     fails = _columns(fail_on) or []
     for name in fails:
         choose("--fail-on", name, ["change", "misfit"])
+    dates = date_format, time_zone
     found = _counted(
-        model,
-        files,
-        by,
-        None,
-        weight,
-        level,
-        kind,
-        encoding,
-        date_format,
-        time_zone,
-        target="population",
+        model, files, by, None, weight, level, kind, encoding, *dates, target="population"
     )
     frame = _only(found.monitor(reference), only)
     shown = frame if every else frame.rows(frame["changed"])

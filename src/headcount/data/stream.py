@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import glob
 import json as python_json
 import sys
@@ -117,13 +118,20 @@ def sources(names: Sequence[str], kind: str | None = None) -> list[Source]:
 
 
 def _check_once(found: Sequence[Source]) -> None:
-    """Refuse a file that is given twice: its rows would count twice."""
-    seen: set[Path] = set()
+    """Refuse a file that is given twice, under whatever name: its rows would count twice."""
+    by_size: dict[int, list[Source]] = {}
     for source in found:
-        place = None if source.path is None else source.path.resolve()
-        if place is not None and place in seen:
-            raise InputError(f"{source.name} is given twice: its rows would count twice.")
-        seen |= {place} if place is not None else set()
+        if source.path is None:
+            continue
+        alike = by_size.setdefault(source.path.stat().st_size, [])
+        for other in alike:
+            if source.path.samefile(other.path or ""):
+                raise InputError(f"{source.name} is given twice: its rows would count twice.")
+            if filecmp.cmp(source.path, other.path or "", shallow=False):
+                raise InputError(
+                    f"{source.name} is a copy of {other.name}: its rows would count twice."
+                )
+        alike.append(source)
 
 
 def sources_of(data: Any, kind: str | None = None) -> list[Source]:

@@ -68,9 +68,9 @@ def cross_fit(
         if held_out
         else []
     )
-    wanted = [train for train, _ in splits]
+    wanted: list[NDArray[Any] | None] = [train for train, _ in splits]
     if not splits or (whole and not is_share(cv)):
-        wanted.append(np.arange(len(array)))
+        wanted.append(None)
     # np.unique sorts labels as scikit-learn does, so the columns of its classifiers are ours.
     fitted = Parallel(n_jobs=n_jobs)(
         delayed(_fit)(clone(classifier), X, array, rows, classes) for rows in wanted
@@ -151,7 +151,7 @@ def _fit_heads(
         part, other = front.fit_transform(part, y[rows]), front.transform(other)
     found = []
     for head in heads:
-        fitted = _fit(clone(head), part, y[rows], np.arange(len(rows)), classes)
+        fitted = _fit(clone(head), part, y[rows], None, classes)
         kind = score_kind(fitted, len(classes))
         scores = score_items(fitted, other, classes, kind)
         found.append((source.joined(front, fitted), kind, scores))
@@ -159,10 +159,11 @@ def _fit_heads(
 
 
 def _fit(
-    classifier: Any, X: Any, y: NDArray[Any], rows: NDArray[Any], classes: NDArray[Any]
+    classifier: Any, X: Any, y: NDArray[Any], rows: NDArray[Any] | None, classes: NDArray[Any]
 ) -> Any:
-    part = X if len(rows) == len(y) else _safe_indexing(X, rows)
-    fitted = classifier.fit(part, y if len(rows) == len(y) else y[rows])
+    """Fit to some rows, of which some may be repeated, or to all."""
+    part = X if rows is None else _safe_indexing(X, rows)
+    fitted = classifier.fit(part, y if rows is None else y[rows])
     known = getattr(fitted, "classes_", classes)
     if len(known) != len(classes) or (np.asarray(known) != classes).any():
         raise InputError(

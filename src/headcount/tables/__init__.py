@@ -9,8 +9,9 @@ reference by more than chance (`Count.monitor`). The commands call the same func
 from headcount.tables.change import changes, first_group
 from headcount.tables.count import count
 from headcount.tables.fitting import fit
+from headcount.tables.inputs import Inputs
 from headcount.tables.learn import learn
-from headcount.tables.model import Inputs, Model
+from headcount.tables.model import Model
 from headcount.tables.notes import Note
 from headcount.tables.page import Page
 from headcount.tables.quality import quality

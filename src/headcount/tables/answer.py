@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headcount._core.types import Floats, Ints
-from headcount.inference.diagnostics import FEW, LEVEL, Diagnosis, FitTest, diagnose_scores
+from headcount.inference.diagnostics import FEW, Diagnosis, FitTest, diagnose_scores
 from headcount.inference.intervals import Interval
 from headcount.inference.small import SmallGroups
 from headcount.inference.spread import Request
@@ -34,20 +34,13 @@ def adjust(
     """
     if groups is None:
         return interval.loosened(diagnosis.off)
-    flagged = np.asarray(diagnosis.fit < LEVEL)
-    _, own = groups.known(list(names))
-    return groups.pooling.pool(interval, flagged, own, sizes, target)
+    return groups.pool(interval, diagnosis, list(names), sizes, target)
 
 
-def bound_groups(
-    kept: Kept, order: Sequence[int], request: Request, folds: Ints | None = None
-) -> tuple[Interval, Floats]:
-    """Estimates with bounds, and shares by plain counting, of groups in this order.
-
-    `folds` says, by number of the group, which classifier had not seen it at fitting; -1 for none.
-    """
+def bound_groups(kept: Kept, order: Sequence[int], request: Request) -> tuple[Interval, Floats]:
+    """Estimates with bounds, and shares by plain counting, of groups in this order."""
     numbers, intervals, counted = [], [], []
-    for part, sizes in _parts(kept, folds):
+    for part, sizes in _parts(kept):
         numbers.append(part.groups)
         intervals.append(bound_part(kept.model, part, sizes, request))
         counted.append(_counted(part))
@@ -59,10 +52,10 @@ def bound_groups(
     return replace(intervals[0], **joined), np.concatenate(counted)[place]
 
 
-def diagnose_groups(kept: Kept, order: Sequence[int], folds: Ints | None = None) -> Diagnosis:
+def diagnose_groups(kept: Kept, order: Sequence[int]) -> Diagnosis:
     """What to know about the estimates of groups in this order."""
     numbers, found = [], []
-    for part, sizes in _parts(kept, folds):
+    for part, sizes in _parts(kept):
         numbers.append(part.groups)
         found.append(_diagnose(kept.model, part, sizes))
     place = _places(numbers, order)
@@ -84,20 +77,15 @@ def _diagnose(model: Model, part: Part, sizes: Ints) -> Diagnosis:
     return replace(seen, drift=_drift(model, part, sizes))
 
 
-def _parts(kept: Kept, folds: Ints | None) -> Iterator[tuple[Part, Ints]]:
-    """Groups that are all small, or all not, with the number of rows that they are worth.
-
-    Groups that a classifier had not seen at fitting are scored by that one alone, as the rows
-    were that were held out: the others know the group by its labelled rows.
-    """
+def _parts(kept: Kept) -> Iterator[tuple[Part, Ints]]:
+    """Groups that are all small, or all not, with the number of rows that they are worth."""
     sizes = np.maximum(1, np.round(kept.effective())).astype(np.int64)
     for part in kept.parts():
-        few = (sizes[part.groups] < FEW).astype(np.int64)
-        own = np.full(len(few), -1) if folds is None else folds[part.groups]
-        for key in np.unique(2 * own + few):
-            chosen = np.flatnonzero(2 * own + few == key)
-            some = part if len(chosen) == len(few) else part.take(chosen)
-            yield some.scored_by(int(own[chosen[0]])), sizes[some.groups]
+        few = sizes[part.groups] < FEW
+        for chosen in (np.flatnonzero(few), np.flatnonzero(~few)):
+            if len(chosen):
+                some = part if len(chosen) == len(few) else part.take(chosen)
+                yield some, sizes[some.groups]
 
 
 def _places(numbers: list[Ints], order: Sequence[int]) -> Ints:

@@ -29,7 +29,7 @@ class Channels(BaseEstimator):
 
     Parameters
     ----------
-    kind : {'text', 'features'}
+    kind : {'text', 'features', 'text and features'}
     """
 
     def __init__(self, kind: str = "text"):
@@ -40,8 +40,9 @@ class Channels(BaseEstimator):
         if len(codes) > ROWS:
             some = np.random.default_rng(0).choice(len(codes), ROWS, replace=False)
             X, codes = X[some], codes[some]
-        if self.kind == "features":
-            self.encoder_ = column_encoder([is_numeric(column) for column in X.T]).fit(X)
+        if self.kind != "text":
+            cells = self._cells(X)
+            self.encoder_ = column_encoder([is_numeric(column) for column in cells.T]).fit(cells)
         values = self._values(X)
         shares = np.arange(1, CELLS) / CELLS
         self.edges_ = [np.unique(np.quantile(column, shares)) for column in values.T]
@@ -66,8 +67,15 @@ class Channels(BaseEstimator):
         ).astype(np.uint16)
 
     def _values(self, X: Any) -> Floats:
-        if self.kind == "features":
-            found = self.encoder_.transform(X)[:, :FEATURES]
-            return np.asarray(found.toarray() if sparse.issparse(found) else found)
-        buckets = HashingVectorizer(n_features=WORDS, alternate_sign=False, norm=None)
-        return np.asarray(buckets.transform(X).toarray())
+        found = []
+        if self.kind != "features":
+            buckets = HashingVectorizer(n_features=WORDS, alternate_sign=False, norm=None)
+            found.append(buckets.transform(X if self.kind == "text" else X[:, 0]).toarray())
+        if self.kind != "text":
+            cells = self.encoder_.transform(self._cells(X))[:, :FEATURES]
+            found.append(cells.toarray() if sparse.issparse(cells) else cells)
+        return np.column_stack(found)
+
+    def _cells(self, X: Any) -> Any:
+        """Features without the text."""
+        return X if self.kind == "features" else X[:, 1:]

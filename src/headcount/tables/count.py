@@ -147,24 +147,23 @@ def _estimated(
     order, every = grouping.order(), grouping.names()
     names, sizes = [every[g] for g in order], kept.rows[order]
     groups = kept.model.groups(grouping)
-    folds = None if groups is None else groups.known(every)[0]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        interval, counted = bound_groups(kept, order, request, folds)
+        interval, counted = bound_groups(kept, order, request)
     notes += [
         Note("warning", subject=text)
         for text in dict.fromkeys(
             str(w.message) for w in caught if issubclass(w.category, HeadcountWarning)
         )
     ]
-    diagnosis = diagnose_groups(kept, order, folds)
+    diagnosis = diagnose_groups(kept, order)
     if groups is not None:
-        diagnosis = groups.sized(diagnosis)
+        diagnosis = groups.sized(diagnosis, names)
     interval = adjust(interval, diagnosis, groups, names, sizes, request.target)
     truth = tally.truth(order) if with_truth else None
 
     def bound(target: str) -> Interval:
-        found = bound_groups(kept, order, replace(request, target=target), folds)[0]
+        found = bound_groups(kept, order, replace(request, target=target))[0]
         return adjust(found, diagnosis, groups, names, sizes, target)
 
     return Count(

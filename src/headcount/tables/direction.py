@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from headcount._core.types import Floats
+from headcount._core.types import Bools, Floats
 from headcount.exceptions import InputError
+from headcount.tables.inputs import Inputs
 from headcount.tables.labelled import Say
-from headcount.tables.model import Inputs
 from headcount.tables.notes import Note
 
 UNSURE = 3.0  # standard errors within which a score might be of either class
@@ -40,7 +40,21 @@ def turned(
     if told >= 0 and told != of:
         say(Note("score against name", subject=column, names=(names[of],)))
     say(Note("score of", subject=column, names=(names[of],)))
-    return replace(inputs, turned=of == 0)
+    return replace(inputs, turned=of == 0, middle=_middle(scores[:, 1], labels == classes[of]))
+
+
+def _middle(scores: Floats, is_of: Bools) -> float:
+    """From which score on a row counts as of the class: a half, or where labels say of a scale."""
+    if scores.min() >= 0 and scores.max() <= 1:
+        return 0.5
+    values, place = np.unique(scores, return_inverse=True)
+    yes = np.bincount(place, is_of)
+    no = np.bincount(place, ~is_of)
+    # Wrong rows if the border lies below each value, or above the last.
+    wrong = np.cumsum([0, *yes]) + no.sum() - np.cumsum([0, *no])
+    at = int(np.argmin(wrong))
+    edges = [values[0] - 1, *(values[1:] + values[:-1]) / 2, values[-1] + 1]
+    return float(edges[at])
 
 
 def aligned(inputs: Inputs, classes: NDArray[Any], say: Say) -> tuple[Inputs, list[int]]:

@@ -8,9 +8,10 @@ from typing import Any
 
 from headcount.data.stream import sources_of
 from headcount.exceptions import InputError
+from headcount.tables.inputs import BOTH, Inputs
 from headcount.tables.labelled import Say
 from headcount.tables.learn import learn
-from headcount.tables.model import Inputs, Model
+from headcount.tables.model import Model
 from headcount.tables.notes import Note
 
 Columns = str | Sequence[str]
@@ -34,8 +35,8 @@ def fit(
     data : data frame (pandas, polars, Arrow, DuckDB), name of a file or pattern, or several
     label : column of labels
     text, features, scores : what to look at
-        One column of texts, columns of numbers and categories, or the scores of a classifier on
-        rows that it was not trained on.
+        One column of texts, columns of numbers and categories, both together, or the scores of a
+        classifier on rows that it was not trained on.
     kind : csv, tsv, parquet, jsonl or xlsx, where the name of a file does not tell
     say : function that is told what was left out or decided, at once
     settings
@@ -67,11 +68,17 @@ def fit(
 
 
 def chosen_inputs(text: str | None, features: Columns | None, scores: Columns | None) -> Inputs:
-    """What to look at, from the settings of which one is given."""
-    given = {"text": text, "features": features, "scores": scores}
-    chosen = {name: value for name, value in given.items() if value}
-    if len(chosen) != 1:
-        raise InputError("give one of text, features and scores: what to look at.")
-    ((name, value),) = chosen.items()
-    single = name == "text" or isinstance(value, str)
-    return Inputs(name, (str(value),) if single else tuple(map(str, value or ())))
+    """What to look at, from the settings that are given."""
+    if bool(text or features) == bool(scores):
+        raise InputError("give text, features, both of these, or scores: what to look at.")
+    if scores:
+        return Inputs("scores", _names(scores))
+    if not features:
+        return Inputs("text", (str(text),))
+    if not text:
+        return Inputs("features", _names(features))
+    return Inputs(BOTH, (str(text), *_names(features)))
+
+
+def _names(columns: Columns) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(map(str, columns))

@@ -1,4 +1,10 @@
-"""Labelled rows that belong to groups: how the model does on groups that it had not seen."""
+"""Labelled rows that belong to groups: what a model may be told of them, and how it does.
+
+A classifier that sees which groups have many of a class takes what reveals the group (a name, a
+place) for a sign of the class. So its rows are drawn such that every group has about the same
+shares of classes. How far off the model's answers for groups are is learnt twice: for groups with
+labelled rows, and, by leaving whole groups out, for groups that it has never seen.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from headcount._core.types import Floats, Ints
+from headcount._core.types import Bools, Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
 from headcount.inference.diagnostics import LEVEL, Diagnosis, diagnose_scores
+from headcount.inference.intervals import Interval
 from headcount.inference.pooling import Pooling, learn_pooling
 from headcount.inference.spread import Request
+from headcount.scores.crossfit import cross_fit
+from headcount.scores.joined import StackedClassifier
+from headcount.scores.scorer import View, mix_views
 from headcount.scores.splits import Split, make_splits
+from headcount.scores.stacking import stack
+from headcount.tables.labelled import Labelled
 
 FOLDS = 5
+INNER = 3  # folds of a model that is only there to be tried on other groups
 FEWEST = 5  # groups that something can be learnt from
 ROWS = 10  # of a group that the model is tried on
+SMOOTH = 10.0  # rows' worth of belief that a group has the usual shares
+MOST = 4.0  # times that a row may be repeated
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,33 +46,48 @@ class Groups:
     ----------
     names : of the groups
     counts : labelled rows of each, by class
-    fold : the classifier that had not seen the group
+    known : what such groups tell about the model's answers for them
+    new : what groups tell that were left out when the model was fitted
     """
 
     names: list[str]
     counts: Ints
-    fold: Ints
-    pooling: Pooling
+    known: Pooling
+    new: Pooling
 
-    def known(self, names: list[str]) -> tuple[Ints, Ints]:
-        """Folds and own rows of groups by name: -1 and none for those without labelled rows."""
+    def rows_of(self, names: list[str]) -> Ints:
+        """Labelled rows of groups by class; none where a group has none."""
         place = {name: i for i, name in enumerate(self.names)}
         where = np.array([place.get(name, -1) for name in names], dtype=np.int64)
-        own = np.where((where >= 0)[:, None], self.counts[where], 0)
-        return np.where(where >= 0, self.fold[where], -1), own
+        return np.where((where >= 0)[:, None], self.counts[where], 0)
 
-    def sized(self, diagnosis: Diagnosis) -> Diagnosis:
+    def pool(
+        self, found: Interval, diagnosis: Diagnosis, names: list[str], sizes: Ints, target: str
+    ) -> Interval:
+        """Answers for groups, with their labelled rows where they have some."""
+        flagged = np.asarray(diagnosis.fit < LEVEL)
+        own = self.rows_of(names)
+        known, new = (p.pool(found, flagged, own, sizes, target) for p in (self.known, self.new))
+        has_rows = own.sum(axis=1, keepdims=True) > 0
+        joined: Any = {
+            name: np.where(has_rows, getattr(known, name), getattr(new, name))
+            for name in ("prevalence", "low", "high", "variance")
+        }
+        return replace(found, **joined)
+
+    def sized(self, diagnosis: Diagnosis, names: list[str]) -> Diagnosis:
         """Flags with the size that they had on held-out groups."""
-        off = np.sqrt(self.pooling.beyond[1]) * (diagnosis.fit < LEVEL)[:, None]
-        return replace(diagnosis, off=off)
+        has_rows = self.rows_of(names).sum(axis=1, keepdims=True) > 0
+        beyond = np.where(has_rows, self.known.beyond[1], self.new.beyond[1])
+        return replace(diagnosis, off=np.sqrt(beyond) * (diagnosis.fit < LEVEL)[:, None])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for a file."""
         return {
             "names": self.names,
             "counts": self.counts.tolist(),
-            "fold": self.fold.tolist(),
-            "pooling": self.pooling.to_dict(),
+            "known": self.known.to_dict(),
+            "new": self.new.to_dict(),
         }
 
     @classmethod
@@ -66,8 +96,8 @@ class Groups:
         return cls(
             [str(name) for name in about["names"]],
             np.array(about["counts"], dtype=np.int64),
-            np.array(about["fold"], dtype=np.int64),
-            Pooling.from_dict(about["pooling"]),
+            Pooling.from_dict(about["known"]),
+            Pooling.from_dict(about["new"]),
         )
 
 
@@ -80,63 +110,133 @@ def split_by_group(labels: NDArray[Any], groups: NDArray[Any]) -> list[Split]:
     return make_splits(None, codes, classes, folds, groups=groups, random_state=0)
 
 
-def learn_groups(
-    quantifier: Any, groups: NDArray[Any], splits: list[Split] | None
-) -> tuple[Groups, dict[str, Any]]:
-    """What held-out groups tell, and how far off the model is on them.
+def classifiers_of(fitted: Any) -> list[Any]:
+    """What gave a fitted quantifier its scores, to be fitted anew."""
+    first = fitted.scorer_.folds[0]
+    return list(first.members) if isinstance(first, StackedClassifier) else [first]
+
+
+def fit_evenly(like: Any, classifiers: list[Any], rows: Labelled, folds: int = FOLDS) -> Any:
+    """A quantifier whose classifiers learn from rows with about the same shares in all groups."""
+    classes, codes = np.unique(rows.labels, return_inverse=True)
+    _, own = np.unique(np.asarray(rows.groups), return_inverse=True)
+    folds = int(min(folds, np.bincount(codes).min()))
+    splits = [
+        (even_rows(train, codes, own), test)
+        for train, test in make_splits(None, codes, classes, folds, random_state=0)
+    ]
+    scorers = [
+        cross_fit(clone(c), rows.items, rows.labels, cv=splits, n_jobs=like.n_jobs)
+        for c in classifiers
+    ]
+    return clone(like).fit_scorer(scorers[0] if len(scorers) == 1 else stack(scorers))
+
+
+def even_rows(train: Ints, codes: Ints, own: Ints) -> Ints:
+    """Rows to learn from, some repeated or left out, so that groups have the same shares."""
+    usual = np.bincount(codes) / len(codes)
+    counts = np.zeros((own.max() + 1, len(usual)))
+    np.add.at(counts, (own[train], codes[train]), 1)
+    shares = (counts + SMOOTH * usual) / (counts.sum(axis=1, keepdims=True) + SMOOTH)
+    wanted = np.minimum((usual / shares)[own[train], codes[train]], MOST)
+    spare = np.random.default_rng(0).random(len(train)) < wanted % 1
+    found = np.repeat(train, wanted.astype(np.int64) + spare)
+    # Every class must be left with a row.
+    lost = np.setdiff1d(codes[train], codes[found])
+    return np.concatenate([found, train[np.isin(codes[train], lost)]])
+
+
+def learn_groups(quantifier: Any, rows: Labelled) -> tuple[Groups, dict[str, Any]]:
+    """What labelled groups tell, and how far off the model is on groups that it had not seen.
 
     Parameters
     ----------
-    quantifier : fitted to the rows with these splits; of scores from elsewhere there are none
-    groups : of each labelled row
+    quantifier : fitted to the rows
+    rows : labelled, with groups
     """
-    scorer = quantifier.scorer_
+    scorer, groups = quantifier.scorer_, np.asarray(rows.groups)
     names, own = np.unique(groups, return_inverse=True)
     k = len(scorer.classes)
     counts = np.zeros((len(names), k), dtype=np.int64)
     np.add.at(counts, (own, scorer.codes), 1)
-    fold = np.full(len(names), -1)
-    for f, (_, test) in enumerate(splits or []):
-        fold[own[test]] = f
     sizes = counts.sum(axis=1)
     large = np.flatnonzero(sizes >= min(ROWS, np.sort(sizes)[-min(FEWEST, len(sizes))]))
-    parts = np.arange(len(names)) % FOLDS if splits is None else fold
-    found, variance, flagged = _held_out(quantifier, own, large, parts)
     truth = counts[large] / sizes[large][:, None]
-    pooling = learn_pooling(found, variance, truth, sizes[large], flagged)
-    answer = pooling.middle + pooling.slope * (found - pooling.middle)
+    part = np.zeros(len(names), dtype=np.int64)
+    for f, (_, test) in enumerate(split_by_group(rows.labels, groups)):
+        part[own[test]] = f
+    known = new = _Tried(quantifier, rows, own, large, part).by_scores()
+    if scorer.folds:
+        new = _Tried(quantifier, rows, own, large, part).by_items()
+    pooled = [learn_pooling(*found[:2], truth, sizes[large], found[2]) for found in (known, new)]
+    answer = pooled[1].middle + pooled[1].slope * (new[0] - pooled[1].middle)
     bags = Bags.from_lists([np.flatnonzero(own == g) for g in large], n_items=len(own))
     counted = bags.shares(scorer.scores.argmax(axis=1), k)
     off = {
         "groups": len(large),
         "error": float(np.abs(answer - truth).mean()),
         "counting": float(np.abs(counted - truth).mean()),
-        "constant": float(np.abs(pooling.middle - truth).mean()),
+        "constant": float(np.abs(pooled[1].middle - truth).mean()),
     }
-    return Groups([str(n) for n in names], counts, fold, pooling), off
+    return Groups([str(n) for n in names], counts, *pooled), off
 
 
-def _held_out(
-    quantifier: Any, own: Ints, large: Ints, parts: Ints
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Estimates of groups by what was learnt from the groups of other parts alone."""
-    scorer = quantifier.scorer_
-    k = len(scorer.classes)
-    found, variance = np.zeros((len(large), k)), np.zeros((len(large), k))
-    flagged = np.zeros(len(large), dtype=bool)
-    for part in np.unique(parts[large]):
-        rest = np.flatnonzero(parts[own] != part)
-        here = np.flatnonzero(parts[large] == part)
-        some = scorer.part(rest) if len(np.unique(scorer.codes[rest])) == k else scorer
-        fresh = clone(quantifier)
-        if hasattr(fresh, "n_worlds"):
-            fresh.set_params(n_worlds=2)
-        bags = Bags.from_lists([np.flatnonzero(own == g) for g in large[here]], n_items=len(own))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            half = fresh.fit_scorer(some)
-            view = [(scorer.scores, bags)]
-            bound = half.bound(view, bags.sizes, Request(n_draws=120))
-        found[here], variance[here] = bound.prevalence, bound.variance
-        flagged[here] = diagnose_scores(half.scorer_, view).fit < LEVEL
-    return found, variance, flagged
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """Trials of a model on its labelled groups: estimates, their variances, whether flagged."""
+
+    quantifier: Any
+    rows: Labelled
+    own: Ints  # group of each row
+    large: Ints  # groups to try
+    part: Ints  # of each group; it is tried by what is learnt from the other parts
+
+    def by_scores(self) -> tuple[Floats, Floats, Bools]:
+        """By held-out scores, of classifiers that have seen other rows of the group."""
+        scorer = self.quantifier.scorer_
+
+        def answer(rest: Ints, items: Ints, bags: Bags) -> tuple[Any, list[View]]:
+            fresh = _quick(self.quantifier).fit_scorer(scorer.part(rest))
+            return fresh, [(scorer.scores[items], bags)]
+
+        return self._run(answer)
+
+    def by_items(self) -> tuple[Floats, Floats, Bools]:
+        """By classifiers that have seen no row of the group."""
+        several = classifiers_of(self.quantifier)
+
+        def answer(rest: Ints, items: Ints, bags: Bags) -> tuple[Any, list[View]]:
+            fresh = fit_evenly(_quick(self.quantifier), several, self.rows.take(rest), INNER)
+            return fresh, [(view, bags) for view in fresh.scorer_.views(self.rows.items[items])]
+
+        return self._run(answer)
+
+    def _run(self, answer: Any) -> tuple[Floats, Floats, Bools]:
+        codes = self.quantifier.scorer_.codes
+        k = int(codes.max()) + 1
+        found, variance = np.zeros((len(self.large), k)), np.zeros((len(self.large), k))
+        flagged = np.zeros(len(self.large), dtype=bool)
+        for part in np.unique(self.part[self.large]):
+            rest = np.flatnonzero(self.part[self.own] != part)
+            if np.bincount(codes[rest], minlength=k).min() < 2:  # a class of these groups alone
+                rest = np.arange(len(codes))
+            here = np.flatnonzero(self.part[self.large] == part)
+            each = [np.flatnonzero(self.own == g) for g in self.large[here]]
+            ends = np.cumsum([0, *map(len, each)])
+            bags = Bags.unchecked(ends, np.arange(ends[-1]), int(ends[-1]))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                fresh, views = answer(rest, np.concatenate(each), bags)
+                bound = fresh.bound(views, bags.sizes, Request(n_draws=120))
+                mixed = mix_views([scores for scores, _ in views]), bags
+                flagged[here] = diagnose_scores(fresh.scorer_, [mixed]).fit < LEVEL
+            found[here], variance[here] = bound.prevalence, bound.variance
+        return found, variance, flagged
+
+
+def _quick(quantifier: Any) -> Any:
+    """Unfitted copy that is not too thorough."""
+    fresh = clone(quantifier)
+    if hasattr(fresh, "n_worlds"):
+        fresh.set_params(n_worlds=2)
+    return fresh

@@ -43,13 +43,6 @@ class Part:
     whole: View | None
     looks: Floats
 
-    def scored_by(self, fold: int) -> Part:
-        """The same as one of the classifiers has it; -1 for all of them."""
-        if fold < 0 or len(self.folds) == 1:
-            return self
-        view = self.folds[fold]
-        return Part(self.groups, [view], view, self.whole, self.looks)
-
     def take(self, chosen: Ints) -> Part:
         """Some of the groups."""
         return Part(

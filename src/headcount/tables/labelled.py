@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,15 +16,17 @@ from headcount.data.cells import names_of
 from headcount.data.groups import Grouping
 from headcount.data.stream import Reading, Source, batches
 from headcount.exceptions import InputError
-from headcount.tables.model import Inputs
+from headcount.tables.inputs import Inputs
 from headcount.tables.notes import Note, reading_notes
 
 Say = Callable[[Note], None]
 
 LEAST = 5  # rows of a class
-COPIES = 0.2  # share of rows that are copies of others from which on each counts once
+DIFFERENT = 20  # rows from which on it is no chance that all are there several times
+COPIES = 0.2  # share of rows that are copies of long texts from which on each counts once
+LONG = 5  # words; shorter texts are often the same without being copies
 OTHER = "other"  # what classes that are too rare are joined into
-NO_LABEL = ("nan", "null", "<na>", "#n/a")  # how programs write that there is none
+NO_LABEL = ("nan", "null", "<na>", "n/a", "#n/a")  # how programs write that there is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +47,13 @@ def read_labelled(
     found: Sequence[Source],
     inputs: Inputs,
     label: str,
-    by: str | None,
+    grouping: Grouping,
     *,
     encoding: str,
     say: Say,
     progress: Callable[[int], None] | None,
 ) -> Labelled:
     """Items and labels of tables; rows without an item or a label are left out, and said."""
-    grouping = Grouping.parse(by)
     look_at_dates(grouping, found, encoding)
     wanted = {**inputs.wanted, label: "name"}
     if label in inputs.wanted:
@@ -108,20 +110,45 @@ def label_names(column: Any) -> NDArray[Any]:
 
 
 def without_copies(rows: Labelled, say: Say) -> Labelled:
-    """Each text once where many are copies: held-out copies would make the model look perfect."""
-    if rows.items.ndim > 1:
-        return rows
-    if len(rows.items) > 1 and len(set(rows.items)) == 1:
+    """Each row once where many are copies: held-out copies would make the model look perfect."""
+    texts = rows.items if rows.items.ndim == 1 else None
+    if texts is not None and len(texts) > 1 and len(set(texts)) == 1:
         raise InputError(
-            f"all {len(rows.items):,} texts are the same, {str(rows.items[0])[:40]!r}: there is "
+            f"all {len(texts):,} texts are the same, {str(texts[0])[:40]!r}: there is "
             "nothing to tell classes apart by. Is it the column of texts?"
         )
-    seen = {pair: i for i, pair in reversed(list(enumerate(zip(rows.items, rows.labels))))}  # noqa: B905
-    copies = len(rows.labels) - len(seen)
-    if copies < COPIES * len(rows.labels):
+    places: dict[Any, list[int]] = {}
+    keys = rows.items if texts is not None else map(tuple, rows.items.tolist())
+    for i, row in enumerate(zip(keys, rows.labels.tolist())):  # noqa: B905
+        places.setdefault(row, []).append(i)
+    kept = _once(places) if texts is None else _once(places) or _long_once(places)
+    if kept is None:
         return rows
-    say(Note("copies", copies, names=(f"{len(rows.labels):,}",)))
-    return rows.take(np.sort(list(seen.values())))
+    say(Note("copies", len(rows.labels) - len(kept), names=(f"{len(rows.labels):,}",)))
+    return rows.take(np.sort(kept))
+
+
+def _once(places: dict[Any, list[int]]) -> list[int] | None:
+    """Rows of a table without its repetitions; None if it does not hold each row equally often.
+
+    Short texts and rows of few numbers are often alike without being copies. That each of many
+    different rows is there twice, or four or six times, is no chance.
+    """
+    times = math.gcd(*map(len, places.values()))
+    if times < 2 or len(places) < DIFFERENT:
+        return None
+    return [i for own in places.values() for i in own[: len(own) // times]]
+
+
+def _long_once(places: dict[Any, list[int]]) -> list[int] | None:
+    """Rows with each long text once; None if few rows are copies of such."""
+    n = sum(map(len, places.values()))
+    kept = [
+        i
+        for (text, _), own in places.items()
+        for i in (own[:1] if len(text.split()) >= LONG else own)
+    ]
+    return kept if n - len(kept) >= COPIES * n else None
 
 
 def without_rare(

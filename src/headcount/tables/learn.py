@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -18,18 +17,24 @@ from headcount.methods.bayes import BayesQuantifier
 from headcount.methods.likelihood import SLD
 from headcount.methods.registry import score_methods
 from headcount.methods.scored import ScoreQuantifier
-from headcount.scores.columns import column_encoder, is_numeric
-from headcount.scores.splits import Split
 from headcount.selection.auto import AutoQuantifier
 from headcount.selection.cases import FOLDS
 from headcount.tables.channels import Channels
 from headcount.tables.direction import aligned, turned
-from headcount.tables.grouped import FEWEST, learn_groups, split_by_group
+from headcount.tables.grouped import (
+    FEWEST,
+    classifiers_of,
+    fit_evenly,
+    learn_groups,
+    split_by_group,
+)
+from headcount.tables.inputs import BOTH, Inputs
 from headcount.tables.labelled import Labelled, Say, read_labelled, without_copies, without_rare
-from headcount.tables.model import Inputs, Model
+from headcount.tables.model import Model
 from headcount.tables.notes import Note
 from headcount.tables.quality import is_useless, quality
-from headcount.text.names import make_vectorizer
+
+CHOICE = 0.4  # share of the budget that a choice may take where groups are to be tried as well
 
 
 def learn(
@@ -38,6 +43,8 @@ def learn(
     label: str,
     *,
     by: str | None = None,
+    date_format: str | None = None,
+    time_zone: str | None = None,
     method: str = "auto",
     calibrator: str | None = None,
     measure: str = "ae",
@@ -62,6 +69,8 @@ def learn(
     by : str, optional
         Column, or period and column of dates, whose groups will be asked about: whole groups are
         left out when the model is tried, and the labelled rows of a group are used for it.
+    date_format, time_zone : optional
+        How to read the dates of `by`, as in `DateReader`.
     method : name of a quantifier that works on scores
         'auto' lets bags of labelled rows decide.
     calibrator : optional
@@ -79,7 +88,8 @@ def learn(
     """
     choose("rare", rare, ["join", "drop"])
     auto = AutoQuantifier(measure=measure, expect=expect, budget=budget, n_jobs=-1, verbose=verbose)
-    auto.periods = by is not None and Grouping.parse(by).period is not None
+    grouping = Grouping.parse(by, date_format, time_zone)
+    auto.periods = grouping.period is not None
     auto.check_params()
     if method == "auto" and calibrator is not None:
         raise InputError("the calibrator is chosen with the method: name a method to set it.")
@@ -89,15 +99,14 @@ def learn(
             "out, or use auto or BayesQuantifier."
         )
     told: Any = {"encoding": encoding, "say": say, "progress": progress}
-    rows = read_labelled(found, inputs, label, by, **told)
+    rows = read_labelled(found, inputs, label, grouping, **told)
     rows, joined = without_rare(without_copies(rows, say), label, min_rows, rare, say)
     names, counts = np.unique(rows.labels, return_counts=True)
     if method == "auto" and counts.min() < 2 * FOLDS:
         say(Note("too few to compare", 2 * FOLDS, str(names[counts.argmin()])))
         method = "SLD"
     maker: Any = auto if method == "auto" else _made(method, calibrator, measure, expect)
-    inputs, splits = _fit(maker, inputs, rows, vectorizer, say)
-    quantifier = maker.best_quantifier_ if method == "auto" else maker
+    inputs, quantifier = _fit(maker, inputs, rows, vectorizer, say)
     if inputs.kind != "scores":
         codes = np.searchsorted(quantifier.classes_, rows.labels)
         quantifier.channels_ = Channels(inputs.kind).fit(rows.items, codes)
@@ -112,7 +121,7 @@ def learn(
         "quality": quality(quantifier),
     }
     if rows.groups is not None:
-        _add_groups(summary, quantifier, rows.groups, splits, by or "", say)
+        _add_groups(summary, quantifier, rows, by or "", say)
     if rows.groups is None and not force and is_useless(summary["quality"], expect):
         raise _useless(summary["quality"], inputs)
     return Model(quantifier, inputs, label, summary)
@@ -120,56 +129,52 @@ def learn(
 
 def _fit(
     maker: Any, inputs: Inputs, rows: Labelled, vectorizer: str, say: Say
-) -> tuple[Inputs, list[Split] | None]:
-    """Fit to scores, texts or features; with groups, these are left out whole."""
+) -> tuple[Inputs, Any]:
+    """Fit to scores, texts or features; with groups, these are left out whole for the choice."""
     names = np.unique(rows.labels)
     if inputs.kind == "scores":
         if len(inputs.columns) == 1 and len(names) == 2:
             inputs = turned(inputs, rows.items, rows.labels, names, say)
-            order = [1, 0] if inputs.turned else [0, 1]
+            items = inputs.pair(rows.items[:, 1])
         else:
             inputs, order = aligned(inputs, names, say)
-        maker.fit_scores(rows.items[:, order], rows.labels)
-        return inputs, None
-    if isinstance(maker, AutoQuantifier):  # it looks at the items in several ways
-        maker.set_params(vectorizer=vectorizer if inputs.kind == "text" else "tfidf")
-    else:
-        front = (
-            make_vectorizer(vectorizer)
-            if inputs.kind == "text"
-            else column_encoder([is_numeric(column) for column in rows.items.T])
-        )
-        maker.set_params(classifier=make_pipeline(front, LogisticRegression(max_iter=1000)))
+            items = rows.items[:, order]
+        if getattr(maker, "calibrator", "") is None and (items.min() < 0 or items.max() > 1):
+            maker.set_params(calibrator="platt")  # a judge's scale says nothing by itself
+        maker.fit_scores(items, rows.labels)
+        return inputs, getattr(maker, "best_quantifier_", maker)
+    front = inputs.front(rows.items, vectorizer)
+    classifier = make_pipeline(front, LogisticRegression(max_iter=1000))
+    if not isinstance(maker, AutoQuantifier):
+        if rows.groups is not None:
+            return inputs, fit_evenly(maker, [classifier], rows)
+        return inputs, maker.set_params(classifier=classifier).fit(rows.items, rows.labels)
+    if inputs.kind == BOTH:
+        maker.set_params(classifier=classifier)
+    elif inputs.kind == "text":  # otherwise it looks at the items in several ways
+        maker.set_params(vectorizer=vectorizer)
     if rows.groups is None:
-        maker.fit(rows.items, rows.labels)
-        return inputs, None
-    splits = split_by_group(rows.labels, rows.groups)
-    maker.set_params(cv=splits)
-    maker.fit(rows.items, rows.labels, groups=rows.groups)
-    maker.set_params(cv=len(splits))
-    return inputs, splits
+        return inputs, maker.fit(rows.items, rows.labels).best_quantifier_
+    maker.set_params(cv=split_by_group(rows.labels, rows.groups), budget=CHOICE * maker.budget)
+    chosen = maker.fit(rows.items, rows.labels, groups=rows.groups).best_quantifier_
+    return inputs, fit_evenly(chosen, classifiers_of(chosen), rows)
 
 
 def _add_groups(
-    summary: dict[str, Any],
-    quantifier: Any,
-    groups: NDArray[Any],
-    splits: list[Split] | None,
-    by: str,
-    say: Say,
+    summary: dict[str, Any], quantifier: Any, rows: Labelled, by: str, say: Say
 ) -> None:
     """What held-out groups tell goes into the summary."""
-    n = len(np.unique(groups))
+    n = len(np.unique(np.asarray(rows.groups)))
     if n < FEWEST:
         say(Note("few groups", n, by))
-    found, off = learn_groups(quantifier, groups, splits)
+    found, off = learn_groups(quantifier, rows)
     summary["groups"] = found.to_dict()
     if summary["quality"] is not None:
         summary["quality"]["by_group"] = off
 
 
 def _useless(found: dict[str, Any], inputs: Inputs) -> InputError:
-    what = {"text": "texts", "features": "features", "scores": "scores"}[inputs.kind]
+    what = "texts" if inputs.kind == "text" else inputs.kind
     return InputError(
         f"the {what} hardly tell the classes apart: on labelled rows that it had not seen the "
         f"model is off by {100 * found['error']:.1f} points, and always saying the labelled shares "

@@ -7,78 +7,26 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headcount._core.frame import Frame
-from headcount._core.types import Bools, Floats, Ints
+from headcount._core.types import Floats, Ints
 from headcount.data.groups import Grouping
 from headcount.data.stream import sources_of
-from headcount.exceptions import InputError, choose
+from headcount.exceptions import InputError
 from headcount.inference.check import widen_by
 from headcount.methods.files import load_with_manifest, save
 from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.scorer import Scorer
 from headcount.tables.channels import Channels
 from headcount.tables.grouped import Groups
+from headcount.tables.inputs import Inputs
 from headcount.tables.notes import Note
 from headcount.tables.words import learnt_text
 
 if TYPE_CHECKING:
     from headcount.tables.page import Page
     from headcount.tables.result import Count
-
-KINDS = {"text": "text", "features": "any", "scores": "number"}
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What the model looks at: one column of texts, columns of features, or columns of scores."""
-
-    kind: str
-    columns: tuple[str, ...]
-    turned: bool = False  # whether a single column of scores is of the first class
-
-    def __post_init__(self) -> None:
-        choose("kind of input", self.kind, KINDS)
-        if self.kind == "text" and len(self.columns) != 1:
-            raise InputError("one column of texts is expected.")
-        if not self.columns or len(set(self.columns)) < len(self.columns):
-            raise InputError(f"columns must be given, each once, got {list(self.columns)}.")
-
-    @property
-    def wanted(self) -> dict[str, str]:
-        """Columns to read, and as what."""
-        return dict.fromkeys(self.columns, KINDS[self.kind])
-
-    def of(self, batch: pa.RecordBatch) -> tuple[Any, Bools]:
-        """Items of a part of a table, and which of its rows hold one."""
-        n = batch.num_rows
-        if self.kind == "text":
-            column = batch.column(self.columns[0])
-            length = pc.utf8_length(pc.utf8_trim_whitespace(column))
-            full = pc.fill_null(pc.greater(length, 0), False)
-            there = np.asarray(full.to_numpy(zero_copy_only=False), dtype=bool)
-            return np.array(column.filter(full).to_pylist(), dtype=object), there
-        if self.kind == "scores":
-            matrix = np.column_stack(
-                [batch.column(c).to_numpy(zero_copy_only=False) for c in self.columns]
-            )
-            there = np.ones(n, dtype=bool)
-            whole = matrix
-            if not np.isfinite(matrix.sum()):  # one look at all cells is cheaper than at each row
-                there = ~np.isnan(matrix).any(axis=1)
-                whole = matrix[there]
-            if len(self.columns) == 1:
-                pair = [whole, 1 - whole] if self.turned else [1 - whole, whole]
-                whole = np.column_stack(pair)
-            return whole, there
-        cells = np.empty((n, len(self.columns)), dtype=object)
-        for j, name in enumerate(self.columns):
-            cells[:, j] = batch.column(name).to_pylist()
-        there = np.array([any(v is not None and v != "" for v in row) for row in cells], dtype=bool)
-        return cells[there], there
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,6 +119,7 @@ class Model:
             "kind": self.inputs.kind,
             "columns": list(self.inputs.columns),
             "turned": self.inputs.turned,
+            "middle": self.inputs.middle,
             "label": self.label,
             "training": self.summary,
         }
@@ -183,14 +132,15 @@ class Model:
         about: Any = manifest.get("about")
         try:
             columns = tuple(map(str, about["columns"]))
-            inputs = Inputs(about["kind"], columns, bool(about.get("turned", False)))
+            middle = float(about.get("middle", 0.5))
+            inputs = Inputs(about["kind"], columns, bool(about.get("turned", False)), middle)
             summary = dict(about["training"])
             kind = getattr(getattr(quantifier, "channels_", None), "kind", "scores")
             sound = isinstance(quantifier, ScoreQuantifier) and kind == inputs.kind
             sound = sound and (kind == "scores" or quantifier.scorer_.takes_items)
             sound = sound and len(quantifier.scorer_.scores) > 0
             label = str(about["label"])
-        except (TypeError, KeyError, AttributeError):
+        except (TypeError, KeyError, AttributeError, ValueError):
             sound = False
         if not sound:
             raise InputError(f"{path} was not made by `headcount fit`, or was changed since.")

@@ -67,7 +67,7 @@ KINDS = {
     ),
     "label of none": "{names} in '{subject}' is taken as no label: such rows were left out.",
     "copies": (
-        "{count} of {bare} labelled rows are copies of others, text and label; each counts once."
+        "{count} of {bare} labelled rows are copies of others, label and all; each counts once."
     ),
     "rare joined": "{names} have too few rows and are joined into '{subject}' ({count} rows).",
     "rare dropped": (

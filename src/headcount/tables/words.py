@@ -125,9 +125,9 @@ def _by_group(q: dict[str, Any]) -> str:
 def choice_text(choice: dict[str, Any]) -> str:
     """Which method was chosen, and what came next, in a sentence."""
     scale, unit = (100, " points") if choice["measure"] == "ae" else (1, f" by {choice['measure']}")
-    others = [f"{_named(name)} ({scale * error:.3g})" for name, error in choice["others"]]
+    others = [f"{_named(name)} ({scale * error:.2f})" for name, error in choice["others"]]
     text = (
-        f"Method: {_named(choice['method'])}, {scale * choice['error']:.3g}{unit} off on average "
+        f"Method: {_named(choice['method'])}, {scale * choice['error']:.2f}{unit} off on average "
         f"when methods were compared on {choice['n_bags']:,} {_compared_on(choice)}"
     )
     return f"{text}; next came {'; '.join(others)}." if others else f"{text}."
