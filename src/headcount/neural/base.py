@@ -37,6 +37,7 @@ from headcount.neural.sampling import (
 from headcount.neural.training import Problem, Training, train
 
 DEFAULT_SIZE = 250
+PACE = 0.1  # learning rate of features that have learnt to classify, over that of the rest
 Scaling = tuple[Floats, Floats]
 
 
@@ -66,7 +67,7 @@ class NetworkQuantifier(Quantifier):
         """Make the network, with weights that are still random."""
 
     def _default_training(self) -> Training:
-        return Training(learning_rate=3e-4, pretrain=2)
+        return Training(learning_rate=1e-3, pretrain=30, head_first=30)
 
     def _default_sampling(self) -> Sampling:
         return Sampling()
@@ -181,9 +182,10 @@ class NetworkQuantifier(Quantifier):
         device = find_device(training.device)
         items = Items(*parts, device=device)
         self.scaling_ = _scaling(parts)
-        problem = Problem(
-            items, source, held, self.loss, self.sampling_settings().bags_per_epoch, known
-        )
+        n_bags = self.sampling_settings().bags_per_epoch
+        problem = Problem(items, source, held, self.loss, n_bags, known)
+        if labelled is not None and training.pretrain:
+            problem = replace(problem, head_first=training.head_first, pace=PACE)
         mark = ""
         if training.checkpoint is not None:
             mark = str(joblib.hash((self._settings(), seed, parts, source)))

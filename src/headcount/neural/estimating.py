@@ -22,34 +22,37 @@ def estimate_bags(
     network.eval()
     answers, start = [], 0
     with torch.inference_mode():
-        memory = _FeatureMemory(network, items, bags)
+        memory = FeatureMemory(network, items, np.unique(bags.indices))
         for chunk in bags.chunks(CHUNK):
             stop = start + len(chunk)
             told = None
             if known is not None:
                 told = torch.as_tensor(known[start:stop], dtype=torch.float32, device=items.device)
-            shares, _ = network.estimate(memory.rows(chunk.indices), chunk.sizes, told)
+            features, rows = memory.find(chunk.indices)
+            shares, _ = network.estimate(features, chunk.sizes, told, rows)
             answers.append(shares.double().cpu().numpy())
             start = stop
     found = np.concatenate(answers)
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-class _FeatureMemory:
-    """Features of the items of bags: all of them at once if they fit, else when asked for."""
+class FeatureMemory:
+    """Features of items that stay as they are: of all at once if they fit, else when asked for.
 
-    def __init__(self, network: nn.Module, items: Items, bags: Bags):
-        self.network, self.items = network, items
-        self.used = np.unique(bags.indices)
+    `used` are the numbers of the items, in order.
+    """
+
+    def __init__(self, network: nn.Module, items: Items, used: Ints):
+        self.network, self.items, self.used = network, items, used
         width = network.describe(items.rows(self.used[:1])).shape[1]
         self.kept = self._describe(self.used) if len(self.used) * width < KEPT_FEATURES else None
 
-    def rows(self, which: Ints) -> Tensor:
-        """Features of items by their numbers."""
+    def find(self, which: Ints) -> tuple[Tensor, Ints]:
+        """Features, and the rows of them that items have, by their numbers."""
         if self.kept is None:
             distinct, place = np.unique(which, return_inverse=True)
-            return self._describe(distinct)[torch.as_tensor(place)]
-        return self.kept[torch.as_tensor(np.searchsorted(self.used, which))]
+            return self._describe(distinct), place
+        return self.kept, np.searchsorted(self.used, which)
 
     def _describe(self, which: Ints) -> Tensor:
         parts = [

@@ -70,7 +70,7 @@ class BagNetwork(nn.Module):
         self.register_buffer("usual", torch.zeros(pooling.width))
         self.register_buffer("spread", torch.ones(pooling.width))
 
-    def settle(self, features: Tensor, sizes: Ints) -> None:
+    def settle(self, features: Tensor, rows: Ints, sizes: Ints) -> None:
         """Take the mean and the spread of these bags as what the head is to see as 0 and 1.
 
         Bags differ by little in their means or histograms, and a head that has to find that out
@@ -79,7 +79,7 @@ class BagNetwork(nn.Module):
         """
         if not self.pooling.steady:
             return
-        pooled = self.pooling(features, sizes)
+        pooled = self.pooling.view(self.pooling.pool_rows(features, rows, sizes))
         self.usual.copy_(pooled.mean(dim=0))
         deviation = pooled.std(dim=0)
         least = float(deviation.mean()) * FLOOR + 1e-6
@@ -95,12 +95,17 @@ class BagNetwork(nn.Module):
         features: Tensor,
         sizes: Ints,
         known: Tensor | None = None,
+        rows: Ints | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Shares of each bag, and what is to be added to the loss.
 
-        `known` are further numbers about each bag, for a head that takes them as well.
+        `known` are further numbers about each bag, for a head that takes them as well; `rows` say
+        which features the items of the bags have, if not one after the other.
         """
-        pooled = self.pooling(features, sizes)
-        seen = (pooled - self.usual) / self.spread
+        if rows is None:
+            pooled = self.pooling(features, sizes)
+        else:
+            pooled = self.pooling.pool_rows(features, rows, sizes)
+        seen = (self.pooling.view(pooled) - self.usual) / self.spread
         told = seen if known is None else torch.cat([seen, known.to(seen.dtype)], dim=1)
         return torch.softmax(self.head(told), dim=1), self.pooling.penalty(pooled)

@@ -83,8 +83,6 @@ class UnlikeBranches(Statistic):
         Weight of the mean CKA between branches.
     """
 
-    steady = False  # likelihoods are scaled over items already, by numbers that are learnt
-
     def __init__(self, n_branches: int, width: int, likeness: float):
         super().__init__("mean", width)
         self.n_branches, self.likeness = n_branches, likeness

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
@@ -19,12 +20,39 @@ from headcount.neural.sampling import Sampling
 from headcount.neural.training import Training
 
 
-class HistNetQ(NetworkQuantifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class NamedNetwork(NetworkQuantifier):
+    """Base of the named networks: the parameters that all of them have."""
+
+    head: Sequence[int] = (512,)
+    dropout: float = 0.1
+    loss: str = "rae"
+    sampling: Sampling | None = None
+    training: Training | None = None
+    random_state: Any = 0
+
+    def _with_head(
+        self, scaling: Scaling, features: nn.Module, pooling: Pooling, n_classes: int
+    ) -> BagNetwork:
+        layers, width = mlp(pooling.width, self.head, self.dropout)
+        layers.append(nn.Linear(width, n_classes))
+        return BagNetwork(scaling, features, pooling, layers)
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        for name in ("features", "head"):
+            for width in getattr(self, name, ()):
+                check.whole(f"a width of {name}", width)
+        check.at_least("dropout", self.dropout, 0, 0.99)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class HistNetQ(NamedNetwork):
     """HistNetQ: histograms of learnt features (Pérez-Mon et al., 2024).
 
     The published network for LeQua's T1A has ``features=(1024, 1024, 300), head=(2048,) * 3``, for
     T1B ``features=(1024, 512), n_bins=64, head=(4096,)``; the defaults are what two cores train in
-    minutes.
+    minutes. The head sees the bins of a feature cumulated.
 
     Parameters
     ----------
@@ -35,14 +63,15 @@ class HistNetQ(NetworkQuantifier):
         How an item counts for the bins.
     head : sequence of int, default (512,)
         Widths of the dense layers between the pooled vector and the shares.
-    dropout : float, default 0.5
-        In the layers of features and head.
+    dropout : float, default 0.1
+        In the layers of features and head; 0.5 in the published networks.
     loss : {'rae', 'ae', 'se', 'nmd', 'kld'}
         The measure that is minimised.
     sampling : Sampling, optional
         How bags are drawn to learn from.
     training : Training, optional
-        How long, how fast, where; by default with 2 epochs of classifying labelled items first.
+        How long, how fast, where. By default the features classify labelled items first, and stay
+        as they are for 30 epochs after that.
     random_state : int, generator or None, default 0
 
     Examples
@@ -57,43 +86,24 @@ class HistNetQ(NetworkQuantifier):
     (2,)
     """
 
-    def __init__(
-        self,
-        *,
-        features: Sequence[int] = (256, 64),
-        n_bins: int = 32,
-        histogram: str = "hard",
-        head: Sequence[int] = (512,),
-        dropout: float = 0.5,
-        loss: str = "rae",
-        sampling: Sampling | None = None,
-        training: Training | None = None,
-        random_state: Any = 0,
-    ):
-        self.features = features
-        self.n_bins = n_bins
-        self.histogram = histogram
-        self.head = head
-        self.dropout = dropout
-        self.loss = loss
-        self.sampling = sampling
-        self.training = training
-        self.random_state = random_state
+    features: Sequence[int] = (256, 64)
+    n_bins: int = 32
+    histogram: str = "hard"
 
     def _build(self, scaling: Scaling, n_classes: int) -> BagNetwork:
         layers, width = mlp(len(scaling[0]), self.features, self.dropout, open_end=True)
         layers.append(nn.Sigmoid())
         pooling = Histogram(width, self.n_bins, self.histogram)
-        return _with_head(scaling, layers, pooling, self.head, self.dropout, n_classes)
+        return self._with_head(scaling, layers, pooling, n_classes)
 
     def _check_params(self) -> None:
         super()._check_params()
-        _check_layers(self.features, self.head, self.dropout)
         check.whole("n_bins", self.n_bins, 2)
         choose("histogram", self.histogram, KINDS)
 
 
-class DeepSets(NetworkQuantifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DeepSets(NamedNetwork):
     """Deep sets (Zaheer et al., 2017; Qi et al., 2021): the mean, median or maximum of features.
 
     Parameters
@@ -110,40 +120,22 @@ class DeepSets(NetworkQuantifier):
     'rae'
     """
 
-    def __init__(
-        self,
-        *,
-        features: Sequence[int] = (256, 128),
-        pooling: str = "mean",
-        head: Sequence[int] = (512,),
-        dropout: float = 0.5,
-        loss: str = "rae",
-        sampling: Sampling | None = None,
-        training: Training | None = None,
-        random_state: Any = 0,
-    ):
-        self.features = features
-        self.pooling = pooling
-        self.head = head
-        self.dropout = dropout
-        self.loss = loss
-        self.sampling = sampling
-        self.training = training
-        self.random_state = random_state
+    features: Sequence[int] = (256, 128)
+    pooling: str = "mean"
 
     def _build(self, scaling: Scaling, n_classes: int) -> BagNetwork:
         layers, width = mlp(len(scaling[0]), self.features, self.dropout, open_end=True)
         layers.append(nn.Sigmoid())
         pooling = Statistic(self.pooling, width)
-        return _with_head(scaling, layers, pooling, self.head, self.dropout, n_classes)
+        return self._with_head(scaling, layers, pooling, n_classes)
 
     def _check_params(self) -> None:
         super()._check_params()
-        _check_layers(self.features, self.head, self.dropout)
         choose("pooling", self.pooling, Statistic.KINDS)
 
 
-class SetTransformer(NetworkQuantifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SetTransformer(NamedNetwork):
     """The set transformer (Lee et al., 2019): items attend to each other through learnt points.
 
     The published networks for LeQua have ``features=(), width=256, n_points=32`` (T1A) or 128
@@ -157,7 +149,7 @@ class SetTransformer(NetworkQuantifier):
         Hidden width of the attention.
     n_heads, n_points : int, default 4 and 16
         Attention heads, and points through which items attend to each other.
-    out : int, default 64
+    out : int, default 16
         Width of what is said of each of the seeds, of which there is one a class.
     head, dropout, loss, sampling, training, random_state
         As in `HistNetQ`.
@@ -170,51 +162,27 @@ class SetTransformer(NetworkQuantifier):
 
     _in_double = True
 
-    def _default_training(self) -> Training:
-        return Training(learning_rate=1e-3, pretrain=2)
-
-    def __init__(
-        self,
-        *,
-        features: Sequence[int] = (128,),
-        width: int = 64,
-        n_heads: int = 4,
-        n_points: int = 16,
-        out: int = 64,
-        head: Sequence[int] = (),
-        dropout: float = 0.5,
-        loss: str = "rae",
-        sampling: Sampling | None = None,
-        training: Training | None = None,
-        random_state: Any = 0,
-    ):
-        self.features = features
-        self.width = width
-        self.n_heads = n_heads
-        self.n_points = n_points
-        self.out = out
-        self.head = head
-        self.dropout = dropout
-        self.loss = loss
-        self.sampling = sampling
-        self.training = training
-        self.random_state = random_state
+    features: Sequence[int] = (128,)
+    width: int = 64
+    n_heads: int = 4
+    n_points: int = 16
+    out: int = 16
 
     def _build(self, scaling: Scaling, n_classes: int) -> BagNetwork:
         layers, width = mlp(len(scaling[0]), self.features, self.dropout)
         pooling = SetAttention(width, n_classes, self.width, self.n_heads, self.n_points, self.out)
-        return _with_head(scaling, layers, pooling, self.head, self.dropout, n_classes)
+        return self._with_head(scaling, layers, pooling, n_classes)
 
     def _check_params(self) -> None:
         super()._check_params()
-        _check_layers(self.features, self.head, self.dropout)
         for name in ("width", "n_heads", "n_points", "out"):
             check.whole(name, getattr(self, name))
         if self.width % self.n_heads:
             check.whole("width / n_heads", self.width / self.n_heads)
 
 
-class GMNet(NetworkQuantifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GMNet(NamedNetwork):
     """GMNet (Pérez-Mon et al., 2025): likelihoods under many learnt Gaussians, in branches.
 
     Parameters
@@ -237,35 +205,11 @@ class GMNet(NetworkQuantifier):
     9
     """
 
-    def _default_training(self) -> Training:
-        return Training(learning_rate=1e-3, pretrain=2)
-
-    def __init__(
-        self,
-        *,
-        n_branches: int = 9,
-        hidden: int = 50,
-        dimension: int = 5,
-        n_gaussians: int = 100,
-        likeness: float = 0.0,
-        head: Sequence[int] = (512,),
-        dropout: float = 0.5,
-        loss: str = "rae",
-        sampling: Sampling | None = None,
-        training: Training | None = None,
-        random_state: Any = 0,
-    ):
-        self.n_branches = n_branches
-        self.hidden = hidden
-        self.dimension = dimension
-        self.n_gaussians = n_gaussians
-        self.likeness = likeness
-        self.head = head
-        self.dropout = dropout
-        self.loss = loss
-        self.sampling = sampling
-        self.training = training
-        self.random_state = random_state
+    n_branches: int = 9
+    hidden: int = 50
+    dimension: int = 5
+    n_gaussians: int = 100
+    likeness: float = 0.0
 
     def _build(self, scaling: Scaling, n_classes: int) -> BagNetwork:
         branches = Branches(
@@ -275,32 +219,11 @@ class GMNet(NetworkQuantifier):
         features = nn.Sequential(branches, mixture)
         width = self.n_branches * self.n_gaussians
         pooling = UnlikeBranches(self.n_branches, width, self.likeness)
-        return _with_head(scaling, features, pooling, self.head, self.dropout, n_classes)
+        return self._with_head(scaling, features, pooling, n_classes)
 
     def _check_params(self) -> None:
         super()._check_params()
-        _check_layers((), self.head, self.dropout)
         for name in ("n_branches", "hidden", "dimension"):
             check.whole(name, getattr(self, name))
         check.whole("n_gaussians", self.n_gaussians, 2)
         check.at_least("likeness", self.likeness, 0)
-
-
-def _with_head(
-    scaling: Scaling,
-    features: nn.Module,
-    pooling: Pooling,
-    head: Sequence[int],
-    dropout: float,
-    n_classes: int,
-) -> BagNetwork:
-    layers, width = mlp(pooling.width, head, dropout)
-    layers.append(nn.Linear(width, n_classes))
-    return BagNetwork(scaling, features, pooling, layers)
-
-
-def _check_layers(features: Sequence[int], head: Sequence[int], dropout: float) -> None:
-    for name, widths in (("features", features), ("head", head)):
-        for width in widths:
-            check.whole(f"a width of {name}", width)
-    check.at_least("dropout", dropout, 0, 0.99)

@@ -17,10 +17,19 @@ class Pooling(nn.Module):
 
     width: int
     steady = True  # whether what it gives keeps its scale while the features are learnt
+    pace = 1.0  # learning rate of its own parameters over that of the head
 
     def forward(self, features: Tensor, sizes: Ints) -> Tensor:
         """Pool the features of each bag."""
         raise NotImplementedError
+
+    def pool_rows(self, features: Tensor, rows: Ints, sizes: Ints) -> Tensor:
+        """Pool bags whose items are these rows of the features; a row may serve many."""
+        return self(features[torch.as_tensor(rows, device=features.device)], sizes)
+
+    def view(self, pooled: Tensor) -> Tensor:
+        """Turn rows into what the head is to see, by a fixed map that loses nothing."""
+        return pooled
 
     def penalty(self, pooled: Tensor) -> Tensor:
         """Add to the loss while training; nothing by default."""

@@ -63,8 +63,9 @@ class QuaNet(NetworkQuantifier):
         By default 500 bags an epoch and 100 held-out ones, and 10 % of real bags held out, which
         are learnt from as they are.
     training : Training, optional
-        By default Adam at 1e-3 until 10 epochs bring nothing, at most 100. LeQua's baseline has
-        ``Training(learning_rate=1e-4, end_learning_rate=1e-4, epochs=500)``.
+        By default Adam at 1e-3, halved when 3 epochs bring nothing, at most 100 epochs. Published:
+        one learning rate until 10 epochs bring nothing, ``Training(end_learning_rate=1e-3,
+        epochs=100)``; LeQua's baseline: the same with 1e-4 and 500 epochs.
     random_state : int, generator or None, default 0
 
     Examples
@@ -99,7 +100,9 @@ class QuaNet(NetworkQuantifier):
         self.random_state = random_state
 
     def _default_training(self) -> Training:
-        return Training(epochs=100, end_learning_rate=1e-3, weight_decay=0.0, batch_size=10)
+        return Training(
+            epochs=100, end_learning_rate=2e-5, patience=3, weight_decay=0.0, batch_size=10
+        )
 
     def _default_sampling(self) -> Sampling:
         return Sampling(real_share=1.0, validation=0.1, validation_bags=100)

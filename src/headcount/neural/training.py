@@ -19,7 +19,7 @@ from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import HeadcountError, UnreliableWarning
 from headcount.neural import checkpoints
-from headcount.neural.estimating import estimate_bags
+from headcount.neural.estimating import FeatureMemory, estimate_bags
 from headcount.neural.losses import bag_errors
 from headcount.neural.progress import Progress, shown
 from headcount.neural.runtime import Items, mix_seed
@@ -47,11 +47,13 @@ class Training(BaseEstimator):
     patience : int, default 10
     weight_decay : float, default 1e-5
     pretrain : int, default 0
-        Epochs in which the features of items learn to classify the labelled items first.
+        Epochs, at most, in which the features of items learn to classify the labelled items first.
+    head_first : int, default 0
+        Epochs after that in which the features stay as they are and the rest of the network
+        learns, which takes little time. It has no effect where nothing was classified first.
     settle : bool, default True
         Whether the head of the network first sees bags scaled by their usual look. Without it,
-        networks for many classes stay at a constant answer for long. It has no effect where the
-        pooling learns its own scale (attention, LSTM).
+        networks for many classes stay at a constant answer for long. It has no effect on an LSTM.
     time_limit : float, optional
         Seconds after which no new epoch starts. What is reached by then depends on the machine.
     device : str, default 'auto'
@@ -82,6 +84,7 @@ class Training(BaseEstimator):
         patience: int = 10,
         weight_decay: float = 1e-5,
         pretrain: int = 0,
+        head_first: int = 0,
         settle: bool = True,
         time_limit: float | None = None,
         device: str = "auto",
@@ -98,6 +101,7 @@ class Training(BaseEstimator):
         self.patience = patience
         self.weight_decay = weight_decay
         self.pretrain = pretrain
+        self.head_first = head_first
         self.settle = settle
         self.time_limit = time_limit
         self.device = device
@@ -110,6 +114,7 @@ class Training(BaseEstimator):
         for name in ("epochs", "batch_size", "accumulate", "patience"):
             check.whole(name, getattr(self, name))
         check.whole("pretrain", self.pretrain, 0)
+        check.whole("head_first", self.head_first, 0)
         check.at_least("learning_rate", self.learning_rate, 1e-12)
         check.at_least("end_learning_rate", self.end_learning_rate, 0, self.learning_rate)
         check.at_least("weight_decay", self.weight_decay, 0)
@@ -124,7 +129,9 @@ class Training(BaseEstimator):
 class Problem:
     """What a network is trained on.
 
-    `known` gives further numbers about bags (a row each), for networks that use them.
+    `known` gives further numbers about bags (a row each), for networks that use them. In the first
+    `head_first` epochs the features of items stay as they are; after that their learning rate is
+    `pace` times that of the rest.
     """
 
     items: Items
@@ -133,6 +140,8 @@ class Problem:
     loss: str
     bags_per_epoch: int
     known: Callable[[Bags], Floats] | None = None
+    head_first: int = 0
+    pace: float = 1.0
 
 
 def train(
@@ -194,10 +203,16 @@ class _Run:
         self.folder = None if training.checkpoint is None else Path(training.checkpoint)
         self.started = time.monotonic()
         self.progress = Progress(training.learning_rate)
+        groups = [
+            {"params": network.features.parameters(), "pace": problem.pace},
+            {"params": network.pooling.parameters(), "pace": network.pooling.pace},
+            {"params": network.head.parameters(), "pace": 1.0},
+        ]
         self.optimiser = torch.optim.AdamW(
-            network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
+            groups, lr=training.learning_rate, weight_decay=training.weight_decay
         )
         self.best = _copied(network)
+        self.memory: FeatureMemory | None = None
         known = problem.known
         self.held_known = None if known is None else known(problem.held_out)
 
@@ -220,7 +235,7 @@ class _Run:
         seed = mix_seed(self.seed, progress.epoch)
         torch.manual_seed(seed)  # so that an epoch is the same whether or not the fit was stopped
         for group in self.optimiser.param_groups:
-            group["lr"] = progress.learning_rate
+            group["lr"] = progress.learning_rate * group["pace"]
         self._learn(problem.source.draw(problem.bags_per_epoch, seed))
         answers = estimate_bags(self.network, problem.items, problem.held_out, self.held_known)
         if progress.note(self._error(answers), self.training.patience, self.training.factor):
@@ -237,8 +252,8 @@ class _Run:
         for number, start in enumerate(starts, start=1):
             batch = bags[start : start + size]
             told = None if known is None else self._tensor(known[start : start + size])
-            features = self._features(batch.indices)
-            answer, penalty = self.network.estimate(features, batch.sizes, told)
+            features, rows = self._features(batch.indices)
+            answer, penalty = self.network.estimate(features, batch.sizes, told, rows)
             truth = self._tensor(batch.prevalence)
             errors = bag_errors(self.problem.loss, truth, answer, batch.sizes)
             ((errors.mean() + penalty) / step).backward()
@@ -246,13 +261,30 @@ class _Run:
                 self.optimiser.step()
                 self.optimiser.zero_grad(set_to_none=True)
 
-    def _features(self, which: Ints) -> Tensor:
-        """Features of items, taken once of each where chance has no part in them."""
+    def _features(self, which: Ints) -> tuple[Tensor, Ints]:
+        """Features, and the rows of them that items have: once each where chance has no part."""
         items, network = self.problem.items, self.network
+        if self._features_stay():
+            return self._remembered().find(which)
+        self.memory = None
         if any(isinstance(m, (nn.Dropout, nn.BatchNorm1d)) for m in network.features.modules()):
-            return network.describe(items.rows(which))
+            return network.describe(items.rows(which)), np.arange(len(which))
         distinct, place = np.unique(which, return_inverse=True)
-        return network.describe(items.rows(distinct))[torch.as_tensor(place)]
+        return network.describe(items.rows(distinct)), place
+
+    def _features_stay(self) -> bool:
+        """Whether features are not to learn now, or have nothing that could."""
+        first = self.progress.epoch < self.problem.head_first
+        return first or next(self.network.features.parameters(), None) is None
+
+    def _remembered(self) -> FeatureMemory:
+        if self.memory is None:
+            was, items = self.network.training, self.problem.items
+            self.network.eval()
+            with torch.no_grad():
+                self.memory = FeatureMemory(self.network, items, np.arange(len(items)))
+            self.network.train(was)
+        return self.memory
 
     def _error(self, answers: Floats) -> float:
         bags = self.problem.held_out
@@ -277,7 +309,8 @@ class _Run:
             self.network.eval()
             bags = self.problem.source.draw(SETTLING, mix_seed(self.seed, 0, 1))
             with torch.no_grad():
-                self.network.settle(self._features(bags.indices), bags.sizes)
+                features, rows = self._features(bags.indices)
+                self.network.settle(features, rows, bags.sizes)
         self.best = _copied(self.network)
 
     def resume(self) -> bool:

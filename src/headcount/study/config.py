@@ -161,7 +161,7 @@ class _Parts:
         for name, each in classifiers.items():
             self._try(("classifiers", name), partial(build.classifier, each))
         for i, method in enumerate(spec.methods):
-            if method.needs is not None and find_spec(method.needs) is None:
+            if _is_missing(method.needs):
                 name = method.name or method.quantifier
                 self.notes.append(f"{name} is left out: it needs {method.needs}.")
                 continue
@@ -182,7 +182,7 @@ class _Parts:
                 self._try(("classifiers", name), partial(build.classifier, spec))
         for i, each in enumerate(_listed(values.get("methods"))):
             spec = _valid(MethodSpec, each)
-            if spec is not None:
+            if spec is not None and not _is_missing(spec.needs):
                 self._try(("methods", i), partial(build.methods, spec, classifiers))
         for i, each in enumerate(_listed(values.get("datasets"))):
             spec = _valid(DatasetSpec, each)
@@ -201,6 +201,10 @@ class _Parts:
         except HeadcountError as error:
             self.faults.add(loc, str(error))
         return None
+
+
+def _is_missing(package: str | None) -> bool:
+    return package is not None and find_spec(package) is None
 
 
 def _read(path: Path, seen: tuple[Path, ...] = ()) -> tuple[dict[str, Any], Lines]:
