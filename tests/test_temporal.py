@@ -320,6 +320,7 @@ def test_published_numbers_stand_beside_ours_where_the_data_are_the_papers(done)
         ("minimum = 30", "minimun = 30", "unknown key 'minimun'. Did you mean 'minimum'?"),
         ("minimum = 30", "minimum = 3000", "no period of the test window"),
         ("minimum = 30", 'every = "week"', "unknown every 'week'"),
+        ('train = ["", "2020-06"]', "train = [2020-07-01, 2020-06-30]", "ends before it begins"),
         ("minimum = 30", 'duplicates = "no"', "unknown duplicates 'no'"),
         ("minimum = 30", "minimum = 30\nmin_class = 900", "fewer than two classes have 900 items"),
         (
@@ -442,11 +443,33 @@ def test_ugly_rows_of_a_table_are_counted(tmp_path):
 def test_large_data_are_drawn_from_and_it_is_told(done):
     items = read_timed_table(done / "texts.csv", label="mood", date="when", text="words")
     windows = Windows(["", "2020-06"], ["", ""], minimum=30)
-    data = cut_by_time("m", items, windows, Preparation(min_df=1, most_train=100, most_test=40))
+    few = Preparation(min_df=1, min_class=2, most_train=100, most_test=40)
+    data = cut_by_time("m", items, windows, few)
     assert (len(data.train.y), len(data.test.y)) == (100, 240)
     assert data.story["drawn"]["train"] == [100, 360]
-    again = cut_by_time("m", items, windows, Preparation(min_df=1, most_train=100, most_test=40))
+    again = cut_by_time("m", items, windows, few)
     assert data.fingerprint() == again.fingerprint()
+
+
+def test_classes_that_are_rare_among_the_drawn_items_are_left_out(done):
+    items = read_timed_table(done / "texts.csv", label="mood", date="when", text="words")
+    windows = Windows(["", "2020-06"], ["", ""], minimum=30)
+    data = cut_by_time("m", items, windows, Preparation(min_df=1, most_train=60))
+    assert data.classes.tolist() == ["bad", "good"]
+    assert [name for name, _ in data.story["rare"]] == ["late", "meh"]
+    assert min(np.unique(data.train.y, return_counts=True)[1]) >= 20
+
+
+def test_every_item_that_was_read_is_accounted_for(done):
+    """Classes that are too rare have items in the windows and outside of them."""
+    items = read_timed_table(done / "texts.csv", label="mood", date="when", text="words")
+    windows = Windows(["2020-03", "2020-06"], ["", "2020-10"], gap=1, minimum=50)
+    story = cut_by_time("m", items, windows, Preparation(min_df=1)).story
+    assert story["rare"] == [["late", 3]]
+    early = [["outside of the windows", 126], ["before the training ends", 120]]
+    assert story["outside"] == [*early, ["in the gap of 1", 60]]
+    used = int(np.sum(story["counts"]))
+    assert used + 3 + sum(n for _, n in story["outside"]) == len(items)
 
 
 def test_the_automatic_quantifier_is_given_past_periods(tmp_path):
