@@ -399,6 +399,41 @@ def test_balanced_training_is_a_parameter_of_the_classifier(tmp_path):
         assert getattr(plain.quantifier.classifier, parameter) in (None, False)
 
 
+def test_a_method_is_told_each_measure_and_judged_by_it(done, tmp_path):
+    (tmp_path / "texts.csv").write_bytes((done / "texts.csv").read_bytes())
+    method = (
+        '[[methods]]\nquantifier = "BayesQuantifier"\nclassifier = "base"\nby_measure = true\n'
+        "balanced = true\nparameters = { n_worlds = 2, n_draws = 40 }\n"
+        '[[methods]]\nquantifier = "PCC"\nclassifier = "base"\n'
+    )
+    head, rest = SMALL.split("[[methods]]", 1)
+    text = head + method + rest[rest.index("[[datasets]]") :]
+    text = text.replace('name = "mine"', 'name = "mine"\nmeasures = ["rae", "ae", "nae"]')
+    (tmp_path / "told.toml").write_text(text)
+    study = load(tmp_path / "told.toml")
+    told = [(m.name, m.quantifier.measure, list(m.only)) for m in study.methods[:3]]
+    # What it cannot aim at leaves it as it is.
+    assert told == [
+        ("BayesQuantifier", m, [o])
+        for m, o in zip(("rae", "ae", "ae"), ("rae", "ae", "nae"), strict=True)
+    ]
+    assert [m.balances for m in study.methods[3:6]] == ["BayesQuantifier"] * 3
+    results = run(study, tmp_path / "out", n_jobs=1)
+    assert not results.failures()
+    assert main_methods(results) == ["BayesQuantifier", "PCC"]
+    for name in ("rae", "ae"):
+        frame = results.by(name)
+        mine = frame.rows(frame["method"] == "BayesQuantifier")
+        assert set(mine["selected_by"].tolist()) == {name}
+        assert mine.n_rows == 6
+        expected = f"{100 * mine[name].mean():.2f}"
+        part = errors_table(results, main_methods(results)).split(f"<h4>{name.upper()}, %")[1]
+        assert expected in part.split("<h4>")[0]
+    (tmp_path / "bad.toml").write_text(text.replace('"PCC"', '"PCC"\nby_measure = true'))
+    with pytest.raises(InputError, match="PCC has no parameter measure to be told"):
+        load(tmp_path / "bad.toml")
+
+
 def test_scores_of_a_file_take_the_place_of_a_classifier(rng, tmp_path):
     rows = ["when,label,p,q"]
     for month in range(1, 9):

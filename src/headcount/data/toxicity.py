@@ -44,9 +44,7 @@ def read_comments(folder: str | Path, *, keep: Path | None, duplicates: str) -> 
     files = [Path(folder) / COMMENTS, Path(folder) / ANNOTATIONS]
     missing = [path.name for path in files if not path.is_file()]
     if missing:
-        raise InputError(
-            f"{str(folder)!r} lacks {' and '.join(missing)}. It should be {EXPECTED}"
-        )
+        raise InputError(f"{str(folder)!r} lacks {' and '.join(missing)}. It should be {EXPECTED}")
     return read_kept(
         files,
         "toxicity",

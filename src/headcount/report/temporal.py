@@ -113,7 +113,8 @@ def _notes(results: Results) -> list[str]:
 
 def _few(results: Results) -> list[str]:
     """Data sets that methods could not be fitted to with groups."""
-    grouped = [m["name"] for m in results.provenance["study"]["methods"] if m.get("groups")]
+    methods = results.provenance["study"]["methods"]
+    grouped = list(dict.fromkeys(m["name"] for m in methods if m.get("groups")))
     found = []
     for name, about in results.provenance["datasets"].items():
         labelled = np.array(about["temporal"]["roles"]) != "test"
