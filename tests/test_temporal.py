@@ -111,7 +111,14 @@ def test_windows_by_hand():
     cut = Windows(["2014-01", "2014-Q2"], ["", "2014"], minimum=1).cut(dates)
     assert cut.train.tolist() == [1, 2]
     assert (cut.test.tolist(), cut.names) == ([3, 4, 5], ["2014-07", "2014-08", "2014-10"])
-    assert cut.outside == {"before the training ends": 1}
+    assert cut.outside == {"outside of the windows": 1}
+    within = Windows(["2014-01", "2014-07-15"], ["", ""], minimum=1).cut(dates)
+    assert within.outside == {"outside of the windows": 1}
+    begun = Windows(["2014-01", "2014-08-10"], ["", ""], minimum=1).cut(dates)
+    assert (begun.names, begun.outside) == (
+        ["2014-10"],
+        {"outside of the windows": 1, "in the month in which the training ends": 1},
+    )
     quarters = Windows(["", "2014-06-30"], ["2014-07", ""], every="quarter", minimum=2).cut(dates)
     assert quarters.names == ["2014-Q3"]
     assert quarters.outside == {"in a period of fewer than 2 items": 1}
@@ -501,8 +508,7 @@ def test_every_item_that_was_read_is_accounted_for(done):
     windows = Windows(["2020-03", "2020-06"], ["", "2020-10"], gap=1, minimum=50)
     story = cut_by_time("m", items, windows, Preparation(min_df=1)).story
     assert story["rare"] == [["late", 3]]
-    early = [["outside of the windows", 126], ["before the training ends", 120]]
-    assert story["outside"] == [*early, ["in the gap of 1", 60]]
+    assert story["outside"] == [["outside of the windows", 246], ["in the gap of 1", 60]]
     used = int(np.sum(story["counts"]))
     assert used + 3 + sum(n for _, n in story["outside"]) == len(items)
 
