@@ -116,14 +116,25 @@ def test_what_is_kept_is_read_the_next_time_and_made_anew_for_another_file(tmp_p
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("office5", "5-core file of the Amazon review data of 2018.*nijianmo"),
-        ("ccd9", "Consumer Complaint Database is published at https://www.consumerfinance"),
+        ("office5", "It should be a 5-core file of the Amazon review data of 2018.*nijianmo"),
+        ("ccd9", "CSV file of the Consumer Complaint Database.*see https://www.consumerfinance"),
         ("toxicity2", "lacks toxicity_annotated_comments.tsv and toxicity_annotations.tsv"),
     ],
 )
 def test_what_is_missing_is_named_with_where_it_is_published(tmp_path, name, words):
     with pytest.raises(InputError, match=words):
         read(name, tmp_path, None)
+
+
+def test_another_file_is_told_from_the_one_that_is_wanted(complaints):
+    for name, path, words in (
+        ("office5", "complaints.csv", "no row can be used: .*'that are no JSON'.* see .*nijianmo"),
+        ("ccd9", "r.json", "unknown column .*It should be the CSV file of the Consumer Complaint"),
+    ):
+        (complaints / "r.json").write_text(lines(REVIEWS))
+        with pytest.raises(InputError, match=words):
+            read(name, complaints / path, complaints / "kept")
+    assert not list((complaints / "kept").iterdir())  # nothing is kept of what could not be read
 
 
 def test_a_file_that_is_cut_short_is_refused_and_nothing_is_kept(tmp_path):
@@ -227,6 +238,7 @@ def test_the_map_has_the_nine_categories_and_every_older_name():
         assert category(older, "") == newer == category(newer, "anything")
     assert category("Consumer Loan", "Vehicle loan") == "Vehicle loan or lease"
     assert category("Consumer Loan", "Title loan") == LOAN
+    assert category("  consumer  LOAN", "VEHICLE lease") == "Vehicle loan or lease"
     assert category("Cookies", "") == ""
 
 

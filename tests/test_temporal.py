@@ -111,7 +111,14 @@ def test_windows_by_hand():
     cut = Windows(["2014-01", "2014-Q2"], ["", "2014"], minimum=1).cut(dates)
     assert cut.train.tolist() == [1, 2]
     assert (cut.test.tolist(), cut.names) == ([3, 4, 5], ["2014-07", "2014-08", "2014-10"])
-    assert cut.outside == {"before the training ends": 1}
+    assert cut.outside == {"outside of the windows": 1}
+    within = Windows(["2014-01", "2014-07-15"], ["", ""], minimum=1).cut(dates)
+    assert within.outside == {"outside of the windows": 1}
+    begun = Windows(["2014-01", "2014-08-10"], ["", ""], minimum=1).cut(dates)
+    assert (begun.names, begun.outside) == (
+        ["2014-10"],
+        {"outside of the windows": 1, "in the month in which the training ends": 1},
+    )
     quarters = Windows(["", "2014-06-30"], ["2014-07", ""], every="quarter", minimum=2).cut(dates)
     assert quarters.names == ["2014-Q3"]
     assert quarters.outside == {"in a period of fewer than 2 items": 1}
@@ -320,6 +327,7 @@ def test_published_numbers_stand_beside_ours_where_the_data_are_the_papers(done)
         ("minimum = 30", "minimun = 30", "unknown key 'minimun'. Did you mean 'minimum'?"),
         ("minimum = 30", "minimum = 3000", "no period of the test window"),
         ("minimum = 30", 'every = "week"', "unknown every 'week'"),
+        ('train = ["", "2020-06"]', "train = [2020-07-01, 2020-06-30]", "ends before it begins"),
         ("minimum = 30", 'duplicates = "no"', "unknown duplicates 'no'"),
         ("minimum = 30", "minimum = 30\nmin_class = 900", "fewer than two classes have 900 items"),
         (
@@ -398,6 +406,41 @@ def test_balanced_training_is_a_parameter_of_the_classifier(tmp_path):
         assert getattr(plain.quantifier.classifier, parameter) in (None, False)
 
 
+def test_a_method_is_told_each_measure_and_judged_by_it(done, tmp_path):
+    (tmp_path / "texts.csv").write_bytes((done / "texts.csv").read_bytes())
+    method = (
+        '[[methods]]\nquantifier = "BayesQuantifier"\nclassifier = "base"\nby_measure = true\n'
+        "balanced = true\nparameters = { n_worlds = 2, n_draws = 40 }\n"
+        '[[methods]]\nquantifier = "PCC"\nclassifier = "base"\n'
+    )
+    head, rest = SMALL.split("[[methods]]", 1)
+    text = head + method + rest[rest.index("[[datasets]]") :]
+    text = text.replace('name = "mine"', 'name = "mine"\nmeasures = ["rae", "ae", "nae"]')
+    (tmp_path / "told.toml").write_text(text)
+    study = load(tmp_path / "told.toml")
+    told = [(m.name, m.quantifier.measure, list(m.only)) for m in study.methods[:3]]
+    # What it cannot aim at leaves it as it is.
+    assert told == [
+        ("BayesQuantifier", m, [o])
+        for m, o in zip(("rae", "ae", "ae"), ("rae", "ae", "nae"), strict=True)
+    ]
+    assert [m.balances for m in study.methods[3:6]] == ["BayesQuantifier"] * 3
+    results = run(study, tmp_path / "out", n_jobs=1)
+    assert not results.failures()
+    assert main_methods(results) == ["BayesQuantifier", "PCC"]
+    for name in ("rae", "ae"):
+        frame = results.by(name)
+        mine = frame.rows(frame["method"] == "BayesQuantifier")
+        assert set(mine["selected_by"].tolist()) == {name}
+        assert mine.n_rows == 6
+        expected = f"{100 * mine[name].mean():.2f}"
+        part = errors_table(results, main_methods(results)).split(f"<h4>{name.upper()}, %")[1]
+        assert expected in part.split("<h4>")[0]
+    (tmp_path / "bad.toml").write_text(text.replace('"PCC"', '"PCC"\nby_measure = true'))
+    with pytest.raises(InputError, match="PCC has no parameter measure to be told"):
+        load(tmp_path / "bad.toml")
+
+
 def test_scores_of_a_file_take_the_place_of_a_classifier(rng, tmp_path):
     rows = ["when,label,p,q"]
     for month in range(1, 9):
@@ -442,11 +485,32 @@ def test_ugly_rows_of_a_table_are_counted(tmp_path):
 def test_large_data_are_drawn_from_and_it_is_told(done):
     items = read_timed_table(done / "texts.csv", label="mood", date="when", text="words")
     windows = Windows(["", "2020-06"], ["", ""], minimum=30)
-    data = cut_by_time("m", items, windows, Preparation(min_df=1, most_train=100, most_test=40))
+    few = Preparation(min_df=1, min_class=2, most_train=100, most_test=40)
+    data = cut_by_time("m", items, windows, few)
     assert (len(data.train.y), len(data.test.y)) == (100, 240)
     assert data.story["drawn"]["train"] == [100, 360]
-    again = cut_by_time("m", items, windows, Preparation(min_df=1, most_train=100, most_test=40))
+    again = cut_by_time("m", items, windows, few)
     assert data.fingerprint() == again.fingerprint()
+
+
+def test_classes_that_are_rare_among_the_drawn_items_are_left_out(done):
+    items = read_timed_table(done / "texts.csv", label="mood", date="when", text="words")
+    windows = Windows(["", "2020-06"], ["", ""], minimum=30)
+    data = cut_by_time("m", items, windows, Preparation(min_df=1, most_train=60))
+    assert data.classes.tolist() == ["bad", "good"]
+    assert [name for name, _ in data.story["rare"]] == ["late", "meh"]
+    assert min(np.unique(data.train.y, return_counts=True)[1]) >= 20
+
+
+def test_every_item_that_was_read_is_accounted_for(done):
+    """Classes that are too rare have items in the windows and outside of them."""
+    items = read_timed_table(done / "texts.csv", label="mood", date="when", text="words")
+    windows = Windows(["2020-03", "2020-06"], ["", "2020-10"], gap=1, minimum=50)
+    story = cut_by_time("m", items, windows, Preparation(min_df=1)).story
+    assert story["rare"] == [["late", 3]]
+    assert story["outside"] == [["outside of the windows", 246], ["in the gap of 1", 60]]
+    used = int(np.sum(story["counts"]))
+    assert used + 3 + sum(n for _, n in story["outside"]) == len(items)
 
 
 def test_the_automatic_quantifier_is_given_past_periods(tmp_path):

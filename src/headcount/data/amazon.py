@@ -26,6 +26,10 @@ from headcount.data.timed import TimedItems, add_count, has_text, hash_rows
 from headcount.exceptions import InputError
 
 HOME = "https://nijianmo.github.io/amazon/"
+EXPECTED = (
+    "a 5-core file of the Amazon review data of 2018, JSON lines with overall, reviewText and "
+    f"unixReviewTime: see {HOME}."
+)
 BLOCK = 1 << 24  # bytes of text that are parsed at once
 FIELDS = pa.schema(
     [
@@ -59,7 +63,12 @@ def read_reviews(
     """
     found = _find(Path(path), file)
     items = read_kept(
-        [found], "amazon", lambda k: _read(found, k), keep=keep, duplicates=duplicates
+        [found],
+        "amazon",
+        lambda k: _read(found, k),
+        expected=EXPECTED,
+        keep=keep,
+        duplicates=duplicates,
     )
     if binary:
         items = items.renamed(lambda stars, _: NEGATIVE.get(stars, "not negative"))
@@ -70,10 +79,7 @@ def _find(path: Path, file: str) -> Path:
     for each in (path, path / file, path / file.removesuffix(".gz")):
         if each.is_file():
             return each
-    raise InputError(
-        f"there is no {file} at {str(path)!r}. It is the 5-core file of the Amazon review data of "
-        f"2018, JSON lines: see {HOME}."
-    )
+    raise InputError(f"there is no {file} at {str(path)!r}. It should be {EXPECTED}")
 
 
 def _read(path: Path, keeper: Keeper) -> None:

@@ -29,6 +29,10 @@ from headcount.exceptions import InputError
 HOME = "https://www.consumerfinance.gov/data-research/consumer-complaints/"
 DATE, PRODUCT, PART = "Date received", "Product", "Sub-product"
 TEXT, ID = "Consumer complaint narrative", "Complaint ID"
+EXPECTED = (
+    f"the CSV file of the Consumer Complaint Database, unpacked, with the columns {DATE}, "
+    f"{PRODUCT}, {PART}, {TEXT} and {ID}: see {HOME}."
+)
 NAMES = ("product", "sub_product_contains", "category")
 UNMAPPED = ""
 
@@ -48,13 +52,15 @@ def read_complaints(
     """
     found = Path(path) / "complaints.csv" if Path(path).is_dir() else Path(path)
     if not found.is_file() or found.suffix == ".zip":
-        raise InputError(
-            f"there is no CSV file {str(found)!r}. The Consumer Complaint Database is published "
-            f"at {HOME}; unpack the archive and give the file."
-        )
+        raise InputError(f"there is no CSV file {str(found)!r}. It should be {EXPECTED}")
     category = product_map(products)
     items = read_kept(
-        [found], "complaints", lambda k: _read(found, k), keep=keep, duplicates=duplicates
+        [found],
+        "complaints",
+        lambda k: _read(found, k),
+        expected=EXPECTED,
+        keep=keep,
+        duplicates=duplicates,
     )
     mapped = items.renamed(category)
     unknown = np.array(mapped.classes)[mapped.labels] == UNMAPPED
@@ -78,15 +84,21 @@ def product_map(path: Path | None = None) -> Callable[[str, str], str]:
         with resources.as_file(resources.files("headcount.data") / "products.csv") as own:
             return product_map(own)
     table = read_table(path, NAMES)
-    rows = list(zip(*(as_names(table[name]).tolist() for name in NAMES), strict=True))
+    names, within, targets = (as_names(table[name]).tolist() for name in NAMES)
+    rows = list(zip(map(_plain, names), map(_plain, within), targets, strict=True))
 
     def category(product: str, part: str) -> str:
-        for name, within, target in rows:
-            if name == product and within.lower() in part.lower():
+        for name, inside, target in rows:
+            if name == _plain(product) and inside in _plain(part):
                 return str(target)
         return UNMAPPED
 
     return category
+
+
+def _plain(name: str) -> str:
+    """A name without what differs between exports."""
+    return " ".join(name.split()).lower()
 
 
 def _read(path: Path, keeper: Keeper) -> None:

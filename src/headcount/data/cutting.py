@@ -66,7 +66,7 @@ def cut_by_time(
         Of the columns, where the items are posteriors.
     """
     prepared = prepared or Preparation()
-    items, rare = _without_rare(items, windows, prepared.min_class)
+    items, rare = _without_rare(items, windows, prepared)
     cut = windows.cut(items.days, items.may_test)
     rows = {
         "train": draw_some(cut.train, prepared.most_train, "train"),
@@ -95,24 +95,32 @@ def cut_by_time(
 
 
 def _without_rare(
-    items: TimedItems, windows: Windows, min_class: int
+    items: TimedItems, windows: Windows, prepared: Preparation
 ) -> tuple[TimedItems, dict[str, int]]:
-    """Items of classes that were seen often enough in training; and how many others there are."""
-    check.whole("min_class", min_class)
-    cut = windows.cut(items.days, items.may_test)
-    k = len(items.classes)
-    seen = np.bincount(items.labels[cut.is_train], minlength=k)
-    known = seen >= min_class
-    if known.sum() < 2:
-        most = {items.classes[c]: int(seen[c]) for c in np.argsort(-seen)[:5]}
-        raise InputError(
-            f"fewer than two classes have {min_class} items in the training window: {most}. Move "
-            "the window, or lower min_class."
-        )
-    used = cut.is_train | cut.is_development | cut.is_test
-    lost = np.bincount(items.labels[used], minlength=k) * ~known
-    rare = {items.classes[c]: int(lost[c]) for c in np.flatnonzero(lost)}
-    return (items.rows(known[items.labels]) if rare else items), rare
+    """Items of classes that were seen often enough in training; and how many others there are.
+
+    Items of the others that are in no window stay, and are counted there.
+    """
+    check.whole("min_class", prepared.min_class)
+    rare: dict[str, int] = {}
+    while True:  # without a class another sample is drawn, which may lack another class
+        cut = windows.cut(items.days, items.may_test)
+        k = len(items.classes)
+        drawn = draw_some(cut.train, prepared.most_train, "train")
+        seen = np.bincount(items.labels[drawn], minlength=k)
+        if (seen >= prepared.min_class).sum() < 2:
+            most = {items.classes[c]: int(seen[c]) for c in np.argsort(-seen)[:5]}
+            raise InputError(
+                f"fewer than two classes have {prepared.min_class} items in the training window: "
+                f"{most}. Move the window, or lower min_class."
+            )
+        used = cut.is_train | cut.is_development | cut.is_test
+        there = np.bincount(items.labels[used], minlength=k)
+        lost = (there > 0) & (seen < prepared.min_class)
+        if not lost.any():
+            return items, rare
+        rare |= {items.classes[c]: int(there[c]) for c in np.flatnonzero(lost)}
+        items = items.rows(~(used & lost[items.labels]))
 
 
 def _some_of_each(cut: Cut, most: int | None) -> NDArray[Any]:

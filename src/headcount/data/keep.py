@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from headcount._core.files import read_json, write_json
 from headcount._core.types import Ints
 from headcount.data.timed import DUPLICATES, TimedItems, repeated
-from headcount.exceptions import choose
+from headcount.exceptions import InputError, choose
 
 VERSION = 1  # of the form on disk
 GROUP = 1 << 16  # texts that are read at once
@@ -34,6 +34,7 @@ class Keeper:
     def __init__(self, folder: Path):
         self.folder = folder
         self.counts: dict[str, int] = {}
+        self.n_items = 0
         self._names: dict[str, dict[str, int]] = {"label": {}, "part": {}}
         self._index: dict[str, list[NDArray[Any]]] = {name: [] for name in INDEX}
         self._schema = pa.schema([("text", pa.string())])
@@ -53,6 +54,7 @@ class Keeper:
         """
         if not len(texts):
             return
+        self.n_items += len(texts)
         table = pa.table({"text": texts}, schema=self._schema)
         self._texts.write_table(table, row_group_size=GROUP)
         columns = {
@@ -90,6 +92,7 @@ def read_kept(
     kind: str,
     read: Callable[[Keeper], None],
     *,
+    expected: str,
     keep: Path | None = None,
     duplicates: str = "keep",
 ) -> TimedItems:
@@ -100,6 +103,7 @@ def read_kept(
     files : the sources; another size or time of change makes a new form
     kind : name of the reader
     read : function that reads the sources into a `Keeper`
+    expected : what the files should be, for who gives others
     keep : folder of compact forms; by default ``$HEADCOUNT_CACHE``, or ``~/.cache/headcount``
     duplicates : {'keep', 'drop'}
     """
@@ -107,7 +111,10 @@ def read_kept(
     home = keep or Path(os.environ.get("HEADCOUNT_CACHE", "~/.cache/headcount")).expanduser()
     folder = home / f"{kind}-{_mark(files, kind)}"
     if not (folder / "about.json").is_file():
-        _make(folder, read)
+        try:
+            _make(folder, read)
+        except InputError as error:
+            raise InputError(f"{files[0].name}: {error} It should be {expected}") from None
     return _open(folder, duplicates)
 
 
@@ -120,6 +127,8 @@ def _make(folder: Path, read: Callable[[Keeper], None]) -> None:
         keeper = Keeper(made)
         read(keeper)
         keeper.close()
+        if not keeper.n_items:
+            raise InputError(f"no row can be used: {keeper.counts or 'there is none'}.")
         shutil.rmtree(folder, ignore_errors=True)
         os.replace(made, folder)
 

@@ -53,12 +53,9 @@ class TemporalDataset(Dataset):
 
     @property
     def groups(self) -> Ints | None:
-        """Period of each labelled item; None where whole periods cannot be left out."""
+        """Period of each labelled item; None where there are too few to leave some out."""
         periods = self._labelled_periods()
-        numbers, codes = (np.unique(v, return_inverse=True)[1] for v in (periods, self.labelled_y))
-        counts = np.zeros((codes.max() + 1, numbers.max() + 1), dtype=np.int64)
-        np.add.at(counts, (codes, numbers), 1)
-        return periods if can_leave_out(counts) else None
+        return periods if len(np.unique(periods)) >= LEAST_GROUPS else None
 
     def _labelled_periods(self) -> Ints:
         if self.validation_periods is None:
@@ -118,11 +115,6 @@ class TemporalDataset(Dataset):
             f"{len(self.test.y):,} test items in {len(np.unique(self.test_periods))} periods, "
             f"{len(self.classes)} classes)"
         )
-
-
-def can_leave_out(counts: NDArray[Any]) -> bool:
-    """Whether there are enough periods, and each class (a row) occurs in two of them."""
-    return bool(counts.shape[1] >= LEAST_GROUPS and ((counts > 0).sum(axis=1) >= 2).all())
 
 
 def draw_some(rows: Any, most: int | None, why: str) -> NDArray[Any]:

@@ -22,6 +22,10 @@ from headcount.exceptions import InputError
 
 HOME = "https://doi.org/10.6084/m9.figshare.4563973"
 COMMENTS, ANNOTATIONS = "toxicity_annotated_comments.tsv", "toxicity_annotations.tsv"
+EXPECTED = (
+    f"a folder with {COMMENTS} (rev_id, comment, year, sample) and {ANNOTATIONS} (rev_id, "
+    f"toxicity), published as Wikipedia Talk Labels: Toxicity: see {HOME}."
+)
 FIRST, LAST = 2001, 2016  # years that a comment can be of
 TOKENS = {"NEWLINE_TOKEN": "\n", "TAB_TOKEN": "\t"}
 
@@ -40,12 +44,14 @@ def read_comments(folder: str | Path, *, keep: Path | None, duplicates: str) -> 
     files = [Path(folder) / COMMENTS, Path(folder) / ANNOTATIONS]
     missing = [path.name for path in files if not path.is_file()]
     if missing:
-        raise InputError(
-            f"{str(folder)!r} lacks {' and '.join(missing)}. The corpus is published as Wikipedia "
-            f"Talk Labels: Toxicity at {HOME}."
-        )
+        raise InputError(f"{str(folder)!r} lacks {' and '.join(missing)}. It should be {EXPECTED}")
     return read_kept(
-        files, "toxicity", lambda k: _read(files[0], files[1], k), keep=keep, duplicates=duplicates
+        files,
+        "toxicity",
+        lambda k: _read(files[0], files[1], k),
+        expected=EXPECTED,
+        keep=keep,
+        duplicates=duplicates,
     )
 
 

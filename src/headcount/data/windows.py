@@ -98,7 +98,11 @@ class Windows:
         """
         inside = {name: self._inside(name, days) for name in ("train", "development", "test")}
         train, dev = inside["train"], inside["development"]
-        test = inside["test"] & ~train & ~dev
+        labelled = train | dev
+        if not labelled.any():
+            raise InputError(f"no item lies in the training window {self._given('train')}.")
+        last = self._last_labelled(days[labelled])
+        test = inside["test"] & ~labelled & (days > last)
         outside: dict[str, int] = {}
 
         def leave_out(which: Bools, why: str) -> None:
@@ -108,14 +112,11 @@ class Windows:
             test = test & ~which
 
         codes = period_codes(days * DAY, self.every)
-        labelled = train | dev
-        if not labelled.any():
-            raise InputError(f"no item lies in the training window {self._given('train')}.")
+        end = int(period_codes(np.array([last]) * DAY, self.every)[0])
         elsewhere = int((~(labelled | test)).sum())
         if elsewhere:
             outside["outside of the windows"] = elsewhere
-        end = self._last_labelled(days[labelled])
-        leave_out(codes <= end, "before the training ends")
+        leave_out(codes <= end, f"in the {self.every} in which the training ends")
         leave_out(codes <= end + self.gap, f"in the gap of {self.gap}")
         if may_test is not None:
             leave_out(~may_test, "for training only")
@@ -130,10 +131,9 @@ class Windows:
         return Cut(self.every, codes, train, dev, test, outside)
 
     def _last_labelled(self, days: Ints) -> int:
-        """Period in which the labelled windows end, whether or not there are items up to there."""
+        """Day on which the labelled windows end, whether or not there are items up to there."""
         last = max(self.days("train")[1], self.days("development")[1])
-        moment = np.array([int(days.max()) if last == LAST else last]) * DAY
-        return int(period_codes(moment, self.every)[0])
+        return int(days.max()) if last == LAST else last
 
     def _inside(self, name: str, days: Ints) -> Bools:
         first, last = self.days(name)

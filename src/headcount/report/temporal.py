@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headcount._core.types import Floats
-from headcount.data.temporal import LEAST_GROUPS, can_leave_out
+from headcount.data.temporal import LEAST_GROUPS
 from headcount.inference.significance import error_table
 from headcount.measures import rank_correlations
 from headcount.report import figures
@@ -113,14 +113,15 @@ def _notes(results: Results) -> list[str]:
 
 def _few(results: Results) -> list[str]:
     """Data sets that methods could not be fitted to with groups."""
-    grouped = [m["name"] for m in results.provenance["study"]["methods"] if m.get("groups")]
+    methods = results.provenance["study"]["methods"]
+    grouped = list(dict.fromkeys(m["name"] for m in methods if m.get("groups")))
     found = []
     for name, about in results.provenance["datasets"].items():
         labelled = np.array(about["temporal"]["roles"]) != "test"
-        if grouped and not can_leave_out(np.array(about["temporal"]["counts"])[:, labelled]):
+        if grouped and labelled.sum() < LEAST_GROUPS:
             found.append(
                 f"{', '.join(grouped)} was fitted to {name} without groups: that needs "
-                f"{LEAST_GROUPS} periods of labelled items, and every class in two of them."
+                f"{LEAST_GROUPS} periods of labelled items."
             )
     return found
 

@@ -130,7 +130,7 @@ def data_table(results: Results) -> str:
         story = about["temporal"]
         theirs = PUBLISHED_SETS.get(story.get("published") or "")
         train, test = _counts(story)
-        windows = [" to ".join(e or "…" for e in story["windows"][w]) for w in ("train", "test")]
+        windows = [_window(story, "train"), _window(story, "test")]
         sizes = [
             _beside(train, None if theirs is None else theirs.train),
             _beside(int(test.sum()), None if theirs is None else theirs.test),
@@ -141,6 +141,13 @@ def data_table(results: Results) -> str:
     beside = any("(" in size for row in rows for size in row[5:7])
     note = "<p class=note>In brackets: the paper's counts.</p>" if beside else ""
     return note + frame_table(header, rows)
+
+
+def _window(story: dict[str, Any], role: str) -> str:
+    """First and last moment of a window; the first and last period where an end is open."""
+    mine = [p for p, r in zip(story["periods"], story["roles"], strict=True) if r == role]
+    first, last = story["windows"][role]
+    return f"{first or mine[0]} to {last or mine[-1]}"
 
 
 def _counts(story: dict[str, Any]) -> tuple[int, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -112,18 +112,40 @@ def classifier(spec: ClassifierSpec) -> Any:
     return made
 
 
-def methods(spec: MethodSpec, classifiers: Mapping[str, ClassifierSpec]) -> list[Method]:
-    """Named method with its grid and its classifier's; and its twin with balanced training."""
+def methods(
+    spec: MethodSpec, classifiers: Mapping[str, ClassifierSpec], measures: Sequence[str] = ()
+) -> list[Method]:
+    """Named method with its grid and its classifier's; and its twin with balanced training.
+
+    Where it is asked for, there is one for each of the measures of the study, under one name.
+    """
     name = spec.name or spec.quantifier
     quantifier, grid = _quantifier(
         spec.quantifier, spec.classifier, spec.parameters, spec.grid, classifiers
     )
     options: dict[str, Any] = {"intervals": spec.intervals, "groups": spec.groups}
     found = [Method(name, quantifier, grid, spec.only, **options)]
+    if spec.by_measure:
+        wanted = spec.only or measures
+        found = [replace(found[0], quantifier=_told(quantifier, m), only=[m]) for m in wanted]
     if spec.balanced:
-        twin = replace(found[0], name=f"{name}, balanced", quantifier=_balanced(quantifier))
-        found.append(replace(twin, balances=name, intervals=False))
+        for one in list(found):
+            twin = replace(one, name=f"{name}, balanced", quantifier=_balanced(one.quantifier))
+            found.append(replace(twin, balances=name, intervals=False))
     return found
+
+
+def _told(quantifier: Quantifier, name: str) -> Quantifier:
+    """Same quantifier, told what it is judged by; as it is where it cannot aim at that."""
+    if "measure" not in quantifier.get_params(deep=False):
+        message = f"{type(quantifier).__name__} has no parameter measure to be told."
+        raise Fault([(("by_measure",), message)])
+    told: Any = configured(quantifier, {"measure": name})
+    try:
+        told.check_params()
+    except InputError:
+        return quantifier
+    return told
 
 
 def _balanced(quantifier: Quantifier) -> Quantifier:

@@ -40,6 +40,7 @@ class MethodSpec(Spec):
     parameters: dict[str, Any] = Field(default_factory=dict)
     grid: dict[str, list[Any]] = Field(default_factory=dict)
     only: list[str] = Field(default_factory=list)
+    by_measure: bool = False  # once for each measure, which it is told as its parameter `measure`
     balanced: bool = False  # beside it, the same on a classifier that is trained on equal shares
     intervals: bool = False
     groups: bool = False  # fit(X, y, groups=...) with the periods of a temporal data set
@@ -165,7 +166,8 @@ class _Parts:
                 name = method.name or method.quantifier
                 self.notes.append(f"{name} is left out: it needs {method.needs}.")
                 continue
-            made = self._try(("methods", i), partial(build.methods, method, classifiers))
+            how = partial(build.methods, method, classifiers, spec.measures)
+            made = self._try(("methods", i), how)
             self.methods += made or []
         for i, data in enumerate(spec.datasets):
             read = self._try(("datasets", i), partial(read_source, data, self.home))

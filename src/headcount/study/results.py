@@ -55,8 +55,12 @@ class Results:
             chosen, shift = (
                 read_parquet(folder / name) if (folder / name).is_file() else None for name in EXTRA
             )
-            return cls(read_parquet(folder / "results.parquet"), chosen, about, shift)
-        except (OSError, ValueError) as error:  # pyarrow's errors are values too
+            frame = read_parquet(folder / "results.parquet")
+            # The file has its keys in alphabetical order, the table that of the study.
+            order = dict.fromkeys(frame["dataset"].tolist())
+            about["datasets"] = {name: about["datasets"][name] for name in order}
+            return cls(frame, chosen, about, shift)
+        except (OSError, ValueError, KeyError) as error:  # pyarrow's errors are values too
             raise InputError(
                 f"the results in {str(folder)!r} are damaged ({error}): run the study again."
             ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from headcount.study import build
 
 SOURCES = ("path", "tweets", "sparse", "sklearn", "amazon", "complaints", "toxicity")
 BY_TIME = ("amazon", "complaints", "toxicity")
+Moment = str | int | date  # TOML has dates of its own
 
 
 class Spec(BaseModel):
@@ -36,9 +38,9 @@ class TemporalSpec(Spec):
     part: str | None = None  # column of sub-categories, to show what a class is made of
     scores: dict[str, str] | None = None  # class -> column, where items are posteriors
     test_where: dict[str, Any] = Field(default_factory=dict)
-    train: list[str | int] | None = None
-    test: list[str | int] | None = None
-    development: list[str | int] | None = None
+    train: list[Moment] | None = None
+    test: list[Moment] | None = None
+    development: list[Moment] | None = None
     every: str | None = None
     gap: int | None = None
     minimum: int | None = None
