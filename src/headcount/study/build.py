@@ -144,8 +144,8 @@ def _told(quantifier: Quantifier, name: str) -> Quantifier:
     try:
         told.check_params()
     except InputError:
-        return quantifier
-    return told
+        told = quantifier
+    return cast(Quantifier, told)
 
 
 def _balanced(quantifier: Quantifier) -> Quantifier:
