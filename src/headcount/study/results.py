@@ -112,7 +112,7 @@ def seal(folder: Path, provenance: dict[str, Any], tables: Iterable[str]) -> dic
 
 def read_sealed(folder: Path) -> dict[str, Any]:
     """How results were made; a ValueError or an OSError if anything is not as it was written."""
-    about = json.loads((folder / SEALED).read_text(encoding="utf-8"))
+    about: dict[str, Any] = json.loads((folder / SEALED).read_text(encoding="utf-8"))
     sums = about.get("checksums") if isinstance(about, dict) else None
     if not isinstance(sums, dict) or not {SEALED, "results.parquet"} <= set(sums):
         raise ValueError(f"{SEALED} lacks the checksums")
