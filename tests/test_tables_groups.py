@@ -6,6 +6,7 @@ import pytest
 from headcount.inference.intervals import Interval
 from headcount.inference.pooling import Pooling, learn_pooling
 from headcount.tables import fit
+from headcount.tables.grouped import Groups, even_rows
 from test_tables import run, write
 
 COMPANIES = [f"company{i}" for i in range(8)]
@@ -83,6 +84,28 @@ def test_groups_of_labelled_rows_that_fit_was_not_told_of_are_warned_about(corpu
     assert "Fit it by" not in run(
         "estimate", tmp_path / "g.hc", corpus / "heap.csv", "--by", "company"
     )
+
+
+def test_rows_to_learn_from_have_even_groups():
+    """A group's name tells nothing of the class where all groups have the same shares."""
+    own = np.repeat([0, 1], 400)
+    codes = np.concatenate([np.repeat([0, 1], [320, 80]), np.repeat([0, 1], [80, 320])])
+    drawn = even_rows(np.arange(800), codes, own)
+    shares = [codes[drawn][own[drawn] == g].mean() for g in (0, 1)]
+    assert np.ptp(shares) < 0.1  # 0.6 as they came
+    held_out = np.arange(0, 800, 5)
+    rest = np.setdiff1d(np.arange(800), held_out)
+    assert not np.isin(even_rows(rest, codes, own), held_out).any()
+
+
+def test_new_groups_are_answered_by_what_the_words_say(corpus):
+    model = fit(str(corpus / "train.csv"), text="text", label="mood", method="SLD", by="company")
+    found = model.estimate(str(corpus / "heap.csv"), by="company", truth="mood")
+    usual = np.array(list(model.summary["shares"].values()))
+    groups = Groups.from_dict(model.summary["groups"])
+    assert groups.new.slope > 0.3  # the model is believed about groups that it has not seen
+    answer, truth = found.interval.prevalence[8], found.truth[8]
+    assert np.abs(answer - truth).mean() < np.abs(usual - truth).mean() + 0.05
 
 
 def test_pooling_weighs_by_variance():
