@@ -225,6 +225,19 @@ def test_training_stops_by_time_and_by_learning_rate(problem):
     assert len(done.history_) < 500
 
 
+def test_the_head_learns_first_while_the_features_stay(problem):
+    X, y, *_ = problem
+    q = clone(NETWORKS["DeepSets"]).set_params(training__head_first=2)
+
+    def weights(epochs, part):
+        net = clone(q).set_params(training__epochs=epochs).fit(X, y).fitted_network()
+        return torch.cat([p.detach().flatten() for p in getattr(net, part).parameters()])
+
+    assert torch.equal(weights(1, "features"), weights(2, "features"))
+    assert not torch.equal(weights(1, "head"), weights(2, "head"))
+    assert not torch.equal(weights(1, "features"), weights(4, "features"))
+
+
 def test_a_training_that_failed_is_named(problem):
     X, y, *_ = problem
     with pytest.raises(InputError, match="end_learning_rate must be between"):

@@ -22,7 +22,7 @@ from headcount.neural.gaussians import (  # noqa: E402
 from headcount.neural.histograms import KINDS, Histogram, _Binned, _HardOnCPU  # noqa: E402
 from headcount.neural.losses import KERNELS, bag_errors  # noqa: E402
 from headcount.neural.pooling import Statistic  # noqa: E402
-from headcount.neural.recurrent import Recurrent  # noqa: E402
+from headcount.neural.recurrent import Recurrent, _Reading, reading_steps  # noqa: E402
 
 SIZES = [np.array([4, 4, 4]), np.array([1, 7, 4])]
 
@@ -183,6 +183,35 @@ def test_recurrence_is_torchs_own(sizes):
         _, (last, _) = own(values[None, start : start + size])
         torch.testing.assert_close(got[s], last[:, 0].flatten())
         start += size
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=["one size", "sizes differ"])
+def test_the_derivative_of_the_lstm_is_that_of_finite_differences(sizes):
+    """A row of features may serve several items, also of one bag."""
+    pooling, features = Recurrent(2).double(), made(n=8, d=16).requires_grad_()
+    rows = np.array([0, 1, 2, 3, 3, 5, 0, 7, 4, 4, 1, 6])
+
+    def pooled(values, weight):
+        return _Reading.apply(values, weight, *steps(sizes, rows), True)
+
+    assert gradcheck(pooled, (features, pooling.weight.detach().requires_grad_()))
+    plain = pooling(features[torch.as_tensor(rows)], sizes)
+    torch.testing.assert_close(pooling.pool_rows(features, rows, sizes), plain)
+    with torch.no_grad():  # which keeps nothing of the steps
+        torch.testing.assert_close(pooling.pool_rows(features, rows, sizes), plain)
+
+
+def steps(sizes, rows):
+    order, alive = reading_steps(sizes, rows)
+    mask = None if alive is None else torch.as_tensor(alive).double()
+    return torch.as_tensor(order), mask
+
+
+def test_the_head_of_a_histogram_network_sees_shares_below_the_ends_of_bins():
+    layer, values = Histogram(3, 5, "count").double(), made()
+    seen = layer.view(layer(values, np.array([12]))).numpy().reshape(3, 5)
+    want = [[(values[:, f] < (b + 1) / 5).double().mean() for b in range(5)] for f in range(3)]
+    np.testing.assert_allclose(seen, want)
 
 
 @pytest.mark.parametrize("loss", KERNELS)

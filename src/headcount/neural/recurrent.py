@@ -84,7 +84,8 @@ class _Reading(torch.autograd.Function):
         (n_steps, _, n_bags), hidden = order.shape, weight.shape[1]
         table, kept = features.reshape(-1, 4 * hidden), n_steps if learning else 1
         gates = features.new_empty((kept, 2, n_bags, 4 * hidden))
-        cells, states = features.new_zeros((2, kept + 1, 2, n_bags, hidden)).unbind(0)
+        slots = kept + 1 if learning else 1  # of cells and states; the first is before all steps
+        cells, states = features.new_zeros((2, slots, 2, n_bags, hidden)).unbind(0)
         bent = features.new_empty((kept, 2, n_bags, hidden))  # tanh of the cells
         for t, rows in enumerate(order.flatten(start_dim=1).unbind(0)):
             now, before, after = (t, t, t + 1) if learning else (0, 0, 0)
