@@ -40,7 +40,7 @@ def split_of(name: str, n: int, seed: int) -> Items:
     rng = np.random.default_rng([n, seed])
     if name.startswith("made"):
         k = int(name.removeprefix("made"))
-        y = np.concatenate([np.arange(k).repeat(20), rng.integers(k, size=n + 100_000 - 20 * k)])
+        y = np.concatenate([np.arange(k).repeat(20), rng.integers(k, size=n + 20_000 - 20 * k)])
         X = _made(y, k, rng)
         rows = np.arange(len(y))
     else:

@@ -29,7 +29,7 @@ from headcount.inference.spread import Request, Spread, spread_of
 from headcount.scores.scorer import Scorer, View
 
 TRIALS = 10  # bags of the other half that intervals are tried on
-FEW = 5_000  # numbers of held-out scores up to which curves bend to the very items
+FEW = 5_000  # held-out scores, in numbers, up to which curves of several classes bend to them
 HALVINGS = 6  # of the labelled items, which show how much a method remembers
 
 
@@ -172,8 +172,10 @@ def simulate_interval(
 def _is_easier(quantifier: Scored) -> bool:
     """Whether a method knows the items that simulated bags are made of better than others."""
     tags, scorer = quantifier.method_tags(), quantifier.scorer_
-    few = scorer.scores.size <= FEW and np.bincount(scorer.codes).min() >= 4
-    return bool(tags.remembers or (tags.bends and few))
+    if tags.remembers or not tags.bends:
+        return bool(tags.remembers)
+    counts = np.bincount(scorer.codes)
+    return len(counts) > 2 and scorer.scores.size <= FEW and bool(counts.min() >= 4)
 
 
 def make_simulator(quantifier: Scored, rows: Any = slice(None)) -> Simulator:

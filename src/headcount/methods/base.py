@@ -36,7 +36,8 @@ class Tags:
     remembers : bool
         Whether the items that it learnt from are easier for it than others.
     bends : bool
-        Whether that is so where they are few, because it bends curves to their scores.
+        Whether that is so where they are few and the classes several, because it bends a curve of
+        each class to their scores.
     joins_folds : bool
         Whether it looks at a bag's scores by all folds together, not at one fold after the other.
     own_calibration : bool
