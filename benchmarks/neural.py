@@ -83,7 +83,7 @@ class Workload:
 
 
 def training_of(q: Any, args: argparse.Namespace) -> Training:
-    settings = q._training().get_params() | {"time_limit": args.seconds, "n_threads": args.threads}
+    settings = q.training_settings().get_params() | {"time_limit": args.seconds, "n_threads": args.threads}
     return Training(**settings | ({"epochs": args.epochs} if args.epochs else {}))
 
 
@@ -105,7 +105,7 @@ def learn(args: argparse.Namespace) -> None:
             continue
         q = kind()
         q.training = training_of(q, args)
-        sampling = q._sampling().get_params() | {"bag_size": work.spec.bag_size}
+        sampling = q.sampling_settings().get_params() | {"bag_size": work.spec.bag_size}
         q.sampling = Sampling(**sampling)
         work.report(name, lambda q=q: q.fit(work.X, work.y), lambda q: str(len(q.history_)))
         if name == "QuaNet":

@@ -62,7 +62,7 @@ def reading_steps(sizes: Ints, rows: Ints) -> tuple[Ints, Bools | None]:
     steps = np.stack([2 * forward, 2 * backward + 1], axis=1)
     if one_size(sizes) is not None:
         return steps, None
-    return steps, np.broadcast_to(position[:, None, :, None] >= 0, (*steps.shape, 1))
+    return steps, (position >= 0)[:, None, :, None]
 
 
 class _Reading(torch.autograd.Function):
