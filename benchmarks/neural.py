@@ -83,7 +83,8 @@ class Workload:
 
 
 def training_of(q: Any, args: argparse.Namespace) -> Training:
-    settings = q.training_settings().get_params() | {"time_limit": args.seconds, "n_threads": args.threads}
+    own = {"time_limit": args.seconds, "n_threads": args.threads}
+    settings = q.training_settings().get_params() | own
     return Training(**settings | ({"epochs": args.epochs} if args.epochs else {}))
 
 
