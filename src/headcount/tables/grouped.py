@@ -170,12 +170,10 @@ def learn_groups(quantifier: Any, rows: Labelled) -> tuple[Groups, dict[str, Any
         new = _Tried(quantifier, rows, own, large, part).by_items()
     pooled = [learn_pooling(*found[:2], truth, sizes[large], found[2]) for found in (known, new)]
     answer = pooled[1].middle + pooled[1].slope * (new[0] - pooled[1].middle)
-    bags = Bags.from_lists([np.flatnonzero(own == g) for g in large], n_items=len(own))
-    counted = bags.shares(scorer.scores.argmax(axis=1), k)
     off = {
         "groups": len(large),
         "error": float(np.abs(answer - truth).mean()),
-        "counting": float(np.abs(counted - truth).mean()),
+        "counting": float(np.abs(new[3] - truth).mean()),
         "constant": float(np.abs(pooled[1].middle - truth).mean()),
     }
     return Groups([str(n) for n in names], counts, *pooled), off
@@ -183,7 +181,7 @@ def learn_groups(quantifier: Any, rows: Labelled) -> tuple[Groups, dict[str, Any
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """Trials of a model on its labelled groups: estimates, their variances, whether flagged."""
+    """Trials of a model on labelled groups: estimates, variances, flags, and plain counts."""
 
     quantifier: Any
     rows: Labelled
@@ -191,7 +189,7 @@ class _Tried:
     large: Ints  # groups to try
     part: Ints  # of each group; it is tried by what is learnt from the other parts
 
-    def by_scores(self) -> tuple[Floats, Floats, Bools]:
+    def by_scores(self) -> tuple[Floats, Floats, Bools, Floats]:
         """By held-out scores, of classifiers that have seen other rows of the group."""
         scorer = self.quantifier.scorer_
 
@@ -201,7 +199,7 @@ class _Tried:
 
         return self._run(answer)
 
-    def by_items(self) -> tuple[Floats, Floats, Bools]:
+    def by_items(self) -> tuple[Floats, Floats, Bools, Floats]:
         """By classifiers that have seen no row of the group."""
         several = classifiers_of(self.quantifier)
 
@@ -211,11 +209,11 @@ class _Tried:
 
         return self._run(answer)
 
-    def _run(self, answer: Any) -> tuple[Floats, Floats, Bools]:
+    def _run(self, answer: Any) -> tuple[Floats, Floats, Bools, Floats]:
         codes = self.quantifier.scorer_.codes
         k = int(codes.max()) + 1
         found, variance = np.zeros((len(self.large), k)), np.zeros((len(self.large), k))
-        flagged = np.zeros(len(self.large), dtype=bool)
+        flagged, counted = np.zeros(len(self.large), dtype=bool), np.zeros_like(found)
         for part in np.unique(self.part[self.large]):
             rest = np.flatnonzero(self.part[self.own] != part)
             if np.bincount(codes[rest], minlength=k).min() < 2:  # a class of these groups alone
@@ -231,7 +229,8 @@ class _Tried:
                 mixed = mix_views([scores for scores, _ in views]), bags
                 flagged[here] = diagnose_scores(fresh.scorer_, [mixed]).fit < LEVEL
             found[here], variance[here] = bound.prevalence, bound.variance
-        return found, variance, flagged
+            counted[here] = bags.shares(mixed[0].argmax(axis=1), k)
+        return found, variance, flagged, counted
 
 
 def _quick(quantifier: Any) -> Any:
