@@ -146,7 +146,7 @@ def test_one_vs_all_trains_a_classifier_for_every_class():
         (lambda: OneVsAll(LogisticRegression()).fit(*make_items(2)), "a quantifier is expected"),
         (lambda: Ensemble(policy="bias").fit(*make_items(2)), "unknown policy 'bias'"),
         (lambda: Ensemble(min_per_class=99).fit(*make_items(2)), "fewer than min_per_class=99"),
-        (lambda: OneVsAll(SMM()).fit(np.ones((11, 1)), ["a"] * 5 + ["b"] * 5 + ["c"]),
+        (lambda: OneVsAll(SMM()).fit(np.arange(11.0)[:, None], ["a"] * 5 + ["b"] * 5 + ["c"]),
          "has 1 labelled items, fewer than the 5 folds"),
     ],
 )  # fmt: skip

@@ -102,5 +102,5 @@ def test_frames_with_odd_cells(made):
         model.estimate(pd.concat([heap, heap["review"]], axis=1))
     with pytest.raises(InputError, match="column of the data frame"):
         tables.fit(heap, text="revew", label="mood")
-    with pytest.raises(InputError, match="one of text, features and scores"):
+    with pytest.raises(InputError, match="text, features, both of these, or scores"):
         tables.fit(heap, label="mood")

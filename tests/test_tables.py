@@ -301,7 +301,10 @@ BAD_INPUT = [
         [*FIT, "reviews", "--label", "mood", "-o", "x.hc"],
         "Did you mean 'review'",
     ),
-    (["fit", "train.csv", "--label", "mood", "-o", "x.hc"], "give one of text"),
+    (
+        ["fit", "train.csv", "--label", "mood", "-o", "x.hc"],
+        "give text, features, both of these, or scores",
+    ),
     ([*FIT, "review", "--label", "review", "-o", "x.hc"], "both the label"),
     (
         [*FIT, "mood", "--label", "review", "-o", "x.hc"],
