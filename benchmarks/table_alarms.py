@@ -4,7 +4,7 @@ python benchmarks/table_alarms.py [trials]
 
 Scores of a classifier or a judge: continuous, rounded, integers, categories (hard answers); two to
 ten classes. In each trial labelled items and twelve groups of other shares are made of the same
-classes, so that every alarm is a false one. The test's level is 0.05.
+classes, so that every alarm is a false one. The level of the test is 0.04.
 """
 
 from __future__ import annotations
