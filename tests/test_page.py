@@ -217,7 +217,7 @@ def test_sentences_about_changes():
     said = change_sentence(Here, series([0.1, 0.1, 0.4, 0.5], [0, 0, 1, 1]))
     assert said == "Higher than in m0 (10 %) since m2; highest in m3 at 50 %."
     said = change_sentence(Here, series([0.5, 0.1, 0.4, 0.5], [0, 1, 0, 0]))
-    assert said == "No longer different from m0 (50 %); it was lower in m1 at 10 %."
+    assert said == "Not clearly different from m0 (50 %) now; it was lower in m1 at 10 %."
     assert (
         change_sentence(Here, series([0.1, 0.1], [0, 0]))
         == "No change beyond chance since m0 (10 %)."

@@ -193,7 +193,7 @@ def change_sentence(facts: Facts, series: Series) -> str:
     when = f"from {series.names[first]} to {series.names[last]}, {peak}"
     if first == last:
         when = f"in {series.names[first]} at {percent(series.share[first])}"
-    return f"No longer different from {before}; it was {direction.lower()} {when}."
+    return f"Not clearly different from {before} now; it was {direction.lower()} {when}."
 
 
 def _runs(marks: Bools) -> list[tuple[int, int]]:
