@@ -67,7 +67,7 @@ class NetworkQuantifier(Quantifier):
         """Make the network, with weights that are still random."""
 
     def _default_training(self) -> Training:
-        return Training(learning_rate=1e-3, pretrain=30, head_first=30)
+        return Training(learning_rate=3e-4, pretrain=30, head_first=30)
 
     def _default_sampling(self) -> Sampling:
         return Sampling()
