@@ -28,7 +28,9 @@ from headcount import (
     UniformPrevalence,
 )
 from headcount.methods.files import load, save
+from headcount.scores.scorer import Scorer
 from headcount.scores.sources import given_source, sources_for
+from headcount.selection.cases import cut_dates, group_cases
 from headcount.selection.passes import Labelled, run_passes
 from headcount.testing import check_quantifier
 
@@ -360,3 +362,25 @@ def test_tables_with_categories_and_missing_cells_are_read():
     auto = AutoQuantifier(candidates=QUICK, expect="any shift", budget=20).fit(frame, y)
     assert auto.predict(frame[y == 1])[1] > 0.85
     assert auto.predict(frame[y == 0])[1] < 0.15
+
+
+def test_a_class_that_appears_late_leaves_the_earlier_dates():
+    months = np.repeat([f"2024-{m:02d}" for m in range(1, 11)], 40)
+    codes = np.tile(np.arange(2), 200)
+    codes[360:400:2] = 2  # the third class is in the last month alone
+    cuts = list(cut_dates(months, codes, 10))
+    assert len(cuts) == 3
+    for past, after in cuts:
+        assert max(months[past].tolist()) < min(months[after].tolist())
+        assert set(codes[past]) == {0, 1} == set(codes[after])
+
+
+def test_pieces_of_a_group_are_no_bags():
+    groups = np.repeat(list("abcd"), 10)
+    codes = np.tile([0, 1], 20)
+    fold = np.repeat([0, 0, 1, 1], 10)
+    fold[:4] = 1  # items of the first group that were spread over the folds
+    scores = np.column_stack([1 - codes, codes]) * 0.8 + 0.1
+    scorer = Scorer(np.arange(2), np.full(2, 0.5), scores, codes, fold=fold)
+    sizes = [case.sizes.tolist() for case in group_cases(scorer, groups)]
+    assert sizes == [[6, 10], [10, 10]]
