@@ -2,7 +2,8 @@
 
     python benchmarks/neural.py learn T1A --seconds 600     # from labelled items, beside the others
     python benchmarks/neural.py bags T1A --seconds 3600     # HistNetQ from bags alone
-    python benchmarks/neural.py speed                       # QuaNet against QuaPy 0.2.3, if there
+    python benchmarks/neural.py speed --repeat 3            # QuaNet against QuaPy 0.2.3, if there
+    python benchmarks/neural.py moved --repeat 5            # IWDAN against BBSE, classes moved
 
 The first half of the pool gives the development bags, the second half the test bags. A network has
 `--seconds` to be fitted; the table says how many epochs that were. Times are of the processor,
@@ -12,18 +13,23 @@ which other work on the machine does not lengthen much; `load` says how much of 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import workloads
-from headcount import CC, MLPE, SLD, Bags, BayesQuantifier, UniformPrevalence, measure
+from headcount import BBSE, CC, MLPE, SLD, Bags, BayesQuantifier, UniformPrevalence, measure
 from headcount.neural import (
+    IWDAN,
     DeepSets,
     GMNet,
     HistNetQ,
@@ -46,10 +52,14 @@ HEAD = "| {} | fit, CPU s | 1,000 bags, CPU s | AE | RAE | epochs | load |\n" + 
 
 
 class Workload:
-    """Labelled items, development pool and test bags of a task."""
+    """Labelled items, development pool and test bags of a task; `draw` 0 is that of all tables."""
 
-    def __init__(self, task: str):
-        data, self.spec = workloads.make(task), workloads.SPECS[task]
+    def __init__(self, task: str, draw: int = 0):
+        spec = workloads.SPECS[task]
+        if draw:
+            task = f"{task}-{draw}"
+            workloads.SPECS[task] = replace(spec, seed=spec.seed + 10 * draw)
+        data, self.spec = workloads.make(task), spec
         self.X, self.y = data["X_train"], data["y_train"]
         half = len(data["X_pool"]) // 2
         self.dev, self.y_dev = data["X_pool"][:half], data["y_pool"][:half]
@@ -76,7 +86,7 @@ class Workload:
         rae = measure("rae")(true, answers, sizes=sizes).mean()
         load = os.getloadavg()[0]
         print(
-            f"| {name} | {took:.0f} | {asked:.1f} | {ae:.4f} | {rae:.3f} | {note(fitted)} | "
+            f"| {name} | {took:.1f} | {asked:.2f} | {ae:.4f} | {rae:.3f} | {note(fitted)} | "
             f"{load:.0f} |",
             flush=True,
         )
@@ -90,7 +100,7 @@ def training_of(q: Any, args: argparse.Namespace) -> Training:
 
 def learn(args: argparse.Namespace) -> None:
     """Networks from labelled items, beside what works on a classifier's scores."""
-    work = Workload(args.task)
+    work = Workload(args.task, args.draw)
     print(HEAD.format("method"))
     lr = LogisticRegression(max_iter=1000)
     for name, q in {
@@ -104,11 +114,11 @@ def learn(args: argparse.Namespace) -> None:
     for name, kind in {**NETWORKS, "QuaNet": QuaNet}.items():
         if args.only and name not in args.only.split(","):
             continue
-        q = kind()
+        q = kind(random_state=args.draw)
         q.training = training_of(q, args)
         sampling = q.sampling_settings().get_params() | {"bag_size": work.spec.bag_size}
         q.sampling = Sampling(**sampling)
-        work.report(name, lambda q=q: q.fit(work.X, work.y), lambda q: str(len(q.history_)))
+        work.report(name, lambda q=q: q.fit(work.X, work.y), epochs_of)
         if name == "QuaNet":
             for method in q.statistics_:
                 show_statistic(work, q, method)
@@ -134,21 +144,89 @@ def grow(args: argparse.Namespace) -> None:
         work.report(
             str(n),
             lambda q=q, n=n: q.fit_bags(work.dev, work.dev_bags(n)),
-            lambda q: str(len(q.history_)),
+            epochs_of,
         )
 
 
 def speed(args: argparse.Namespace) -> None:
-    """QuaNet with the same architecture, epochs and bags, here and in QuaPy."""
+    """QuaNet with the same architecture, epochs and bags, here and in QuaPy, in turn.
+
+    Both are run once before, so that no import is timed.
+    """
     work = Workload("T1A")
-    training = Training(
-        epochs=EPOCHS, patience=1000, weight_decay=0.0, batch_size=50, n_threads=args.threads
+
+    def ours(batch: int) -> QuaNet:
+        training = {"epochs": EPOCHS, "patience": 1000, "weight_decay": 0.0, "batch_size": batch}
+        sampling = Sampling(bag_size=work.spec.bag_size, bags_per_epoch=500, validation_bags=100)
+        how = Training(**training, n_threads=args.threads)
+        return QuaNet(training=how, sampling=sampling).fit(work.X, work.y)
+
+    for run in range(args.repeat + 1):
+        if run == 1:
+            print(HEAD.format("QuaNet of"))
+        with contextlib.redirect_stdout(sys.stdout if run else io.StringIO()):
+            for batch in (10, 50):
+                work.report(f"headcount, {batch} bags a step", lambda b=batch: ours(b), epochs_of)
+            work.report("QuaPy 0.2.3", lambda: Peer(args).fit(work), lambda _: str(EPOCHS))
+
+
+def epochs_of(q: Any) -> str:
+    """Epochs of a training, as text."""
+    return str(len(q.history_))
+
+
+def moved(args: argparse.Namespace) -> None:
+    """IWDAN with its defaults beside BBSE on made problems, of which most move the classes.
+
+    Classes lie apart in the first direction by `gap`, in the second by 1; the target is moved by
+    `move` in the direction `along`, and has other shares.
+    """
+    print(
+        "| classes | dimensions | gap | moved | BBSE | IWDAN | IWDAN is better in |\n"
+        + "|---" * 7
+        + "|"
     )
-    sampling = Sampling(bag_size=work.spec.bag_size, bags_per_epoch=500, validation_bags=100)
-    print(HEAD.format("QuaNet of"))
-    ours = QuaNet(training=training, sampling=sampling)
-    work.report("headcount", lambda: ours.fit(work.X, work.y), lambda q: str(len(q.history_)))
-    work.report("QuaPy 0.2.3", lambda: Peer(args).fit(work), lambda _: str(EPOCHS))
+    for k, d, gap, move, along in (
+        (2, 2, 4.0, 0.0, 1),
+        (2, 2, 3.0, 1.0, 1),
+        (2, 2, 3.0, 2.0, 1),
+        (2, 2, 3.0, 4.0, 1),
+        (2, 10, 3.0, 2.0, 1),
+        (2, 2, 2.0, 2.0, 1),
+        (2, 2, 3.0, 1.0, 0),
+        (3, 2, 3.0, 2.0, 1),
+    ):
+        off = []
+        for seed in range(100, 100 + args.repeat):
+            rng = np.random.default_rng(seed)
+            shares = rng.dirichlet(np.ones(k))
+            X, y = _made(rng, np.full(k, 1 / k), d, gap)
+            target, y_target = _made(rng, shares, d, gap)
+            target[:, along] += move
+            true = np.bincount(y_target, minlength=k) / len(y_target)
+            answers = (q.fit(X, y).predict(target) for q in _movers(args))
+            off.append([np.abs(a - true).mean() for a in answers])
+        bbse, ours = np.array(off).T
+        way = f"{move:g}, {('strong', 'weak')[along]} direction" if move else "no"
+        print(
+            f"| {k} | {d} | {gap:g} | {way} | {bbse.mean():.3f} | {ours.mean():.3f} | "
+            f"{(ours < bbse).sum()} of {len(off)} |",
+            flush=True,
+        )
+
+
+def _made(
+    rng: np.random.Generator, shares: np.ndarray, d: int, gap: float
+) -> tuple[np.ndarray, np.ndarray]:
+    y = rng.choice(len(shares), 1000, p=shares)
+    X = rng.normal(size=(len(y), d))
+    X[:, 0] += gap * (y - (len(shares) - 1) / 2)
+    X[:, 1] += np.where(y % 2, 0.5, -0.5)
+    return X, y
+
+
+def _movers(args: argparse.Namespace) -> tuple[Any, Any]:
+    return BBSE(LogisticRegression()), IWDAN(n_threads=args.threads)
 
 
 class Peer:
@@ -192,15 +270,17 @@ class Peer:
 def main() -> None:
     """Read the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["learn", "bags", "speed"])
+    parser.add_argument("what", choices=["learn", "bags", "speed", "moved"])
     parser.add_argument("task", nargs="?", default="T1A", choices=["T1A", "T1B"])
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=0, help="at most; 0: as the method has it")
     parser.add_argument("--only", default="")
+    parser.add_argument("--draw", type=int, default=0, help="of classes, items and weights")
+    parser.add_argument("--repeat", type=int, default=1, help="of speed and moved")
     parser.add_argument("--counts", default=f"125,250,500,{DEV_BAGS}")
     args = parser.parse_args()
-    {"learn": learn, "bags": grow, "speed": speed}[args.what](args)
+    {"learn": learn, "bags": grow, "speed": speed, "moved": moved}[args.what](args)
 
 
 if __name__ == "__main__":

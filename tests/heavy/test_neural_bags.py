@@ -11,6 +11,7 @@ from headcount.neural.sampling import (
     Both,
     LabelledItems,
     RealBags,
+    divide_items,
     split_bags,
     split_items,
 )
@@ -97,3 +98,13 @@ def test_splits_leave_nothing_out_and_nothing_twice():
     learnt, held = split_items(Y, 0.2, seed=0)
     assert sorted([*learnt, *held]) == list(range(1000))
     assert np.bincount(Y[held]).tolist() == [80, 60, 60]
+
+
+def test_items_to_classify_and_items_to_draw_from_are_others():
+    codes = np.repeat([0, 1, 2, 3], [50, 30, 2, 1])
+    first, second = divide_items(codes, 0.6, seed=0)
+    assert np.intersect1d(first, second).tolist() == [82]  # the only item of its class
+    assert np.union1d(first, second).tolist() == list(range(83))
+    assert np.bincount(codes[first]).tolist() == [30, 18, 1, 1]
+    assert np.bincount(codes[second]).tolist() == [20, 12, 1, 1]
+    assert [part.tolist() for part in divide_items(np.arange(3), 0.6, seed=0)] == [[0, 1, 2]] * 2

@@ -22,7 +22,7 @@ from headcount.neural.gaussians import (  # noqa: E402
 from headcount.neural.histograms import KINDS, Histogram, _Binned, _HardOnCPU  # noqa: E402
 from headcount.neural.losses import KERNELS, bag_errors  # noqa: E402
 from headcount.neural.pooling import Statistic  # noqa: E402
-from headcount.neural.recurrent import Recurrent, _Reading, reading_steps  # noqa: E402
+from headcount.neural.recurrent import Recurrent, read, reading_steps  # noqa: E402
 
 SIZES = [np.array([4, 4, 4]), np.array([1, 7, 4])]
 
@@ -160,7 +160,7 @@ def test_cka_is_that_of_a_loop():
                 top = np.linalg.norm(a.T @ b) ** 2
                 want.append(top / np.linalg.norm(a.T @ a) / np.linalg.norm(b.T @ b))
     assert float(mean_cka(blocks)) == pytest.approx(np.mean(want))
-    assert float(UnlikeBranches(3, 12, 0.0).penalty(blocks.reshape(7, 12))) == 0
+    assert float(UnlikeBranches(3, 4, 12, 0.0).penalty(blocks.reshape(7, 12))) == 0
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=["one size", "sizes differ"])
@@ -192,13 +192,33 @@ def test_the_derivative_of_the_lstm_is_that_of_finite_differences(sizes):
     rows = np.array([0, 1, 2, 3, 3, 5, 0, 7, 4, 4, 1, 6])
 
     def pooled(values, weight):
-        return _Reading.apply(values, weight, *steps(sizes, rows), True)
+        return read(values, weight, *steps(sizes, rows))
 
     assert gradcheck(pooled, (features, pooling.weight.detach().requires_grad_()))
     plain = pooling(features[torch.as_tensor(rows)], sizes)
     torch.testing.assert_close(pooling.pool_rows(features, rows, sizes), plain)
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=["one size", "sizes differ"])
+def test_the_compiled_lstm_is_that_of_any_device(sizes):
+    """Values and derivatives of 32-bit numbers, as those of 64 bits have them; large ones too."""
+    rows = np.array([0, 1, 2, 3, 3, 5, 0, 7, 4, 4, 1, 6])
+    features = (5 * made(n=8, d=16)).detach()
+    pooling = Recurrent(2).double()
+    found = []
+    for dtype in (torch.float64, torch.float32):
+        layer, values = pooling.to(dtype), features.to(dtype, copy=True).requires_grad_()
+        layer.zero_grad()
+        pooled = layer.pool_rows(values, rows, sizes)
+        (pooled * torch.arange(1, 5)).sum().backward()
+        found.append([t.double() for t in (pooled, values.grad, layer.weight.grad.clone())])
+    for precise, compiled in zip(*found, strict=True):
+        torch.testing.assert_close(compiled, precise, atol=2e-6, rtol=1e-5)
     with torch.no_grad():  # which keeps nothing of the steps
-        torch.testing.assert_close(pooling.pool_rows(features, rows, sizes), plain)
+        again = layer.pool_rows(values, rows, sizes)
+    torch.testing.assert_close(again.double(), found[1][0], atol=1e-6, rtol=0)
+    values.data[3] = torch.nan  # which must not be hidden
+    assert layer.pool_rows(values, rows, sizes).isnan().any()
 
 
 def steps(sizes, rows):
@@ -234,7 +254,7 @@ def networks():
         "attention": (mlp(3, (4,), 0.5)[0], SetAttention(4, 2, 8, 2, 3, 5)),
         "gaussians": (
             torch.nn.Sequential(Branches(3, 2, 4, 3, 0.5), GaussianMixture(2, 3, 5)),
-            UnlikeBranches(2, 10, 0.1),
+            UnlikeBranches(2, 5, 10, 0.1),
         ),
     }
     for name, (features, pooling) in poolings.items():

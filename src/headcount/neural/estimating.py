@@ -12,6 +12,7 @@ from headcount.neural.runtime import Items
 from headcount.neural.segments import Tensor
 
 CHUNK = 1 << 16  # items that are pooled at once
+DESCRIBED = 1 << 12  # items whose features are taken at once: few enough for a cache
 KEPT_FEATURES = 1 << 26  # numbers of item features that are kept instead of computed again
 
 
@@ -22,7 +23,8 @@ def estimate_bags(
     network.eval()
     answers, start = [], 0
     with torch.inference_mode():
-        memory = FeatureMemory(network, items, np.unique(bags.indices))
+        used = np.flatnonzero(np.bincount(bags.indices, minlength=len(items)))
+        memory = FeatureMemory(network, items, used)
         for chunk in bags.chunks(CHUNK):
             stop = start + len(chunk)
             told = None
@@ -46,17 +48,19 @@ class FeatureMemory:
         self.network, self.items, self.used = network, items, used
         width = network.describe(items.rows(self.used[:1])).shape[1]
         self.kept = self._describe(self.used) if len(self.used) * width < KEPT_FEATURES else None
+        self.place = np.zeros(len(items), dtype=np.int64)
+        self.place[used] = np.arange(len(used))
 
     def find(self, which: Ints) -> tuple[Tensor, Ints]:
         """Features, and the rows of them that items have, by their numbers."""
         if self.kept is None:
             distinct, place = np.unique(which, return_inverse=True)
             return self._describe(distinct), place
-        return self.kept, np.searchsorted(self.used, which)
+        return self.kept, self.place[which]
 
     def _describe(self, which: Ints) -> Tensor:
         parts = [
-            self.network.describe(self.items.rows(which[a : a + CHUNK]))
-            for a in range(0, len(which), CHUNK)
+            self.network.describe(self.items.rows(which[a : a + DESCRIBED]))
+            for a in range(0, len(which), DESCRIBED)
         ]
-        return torch.cat(parts)
+        return parts[0] if len(parts) == 1 else torch.cat(parts)

@@ -9,7 +9,7 @@ from torch import nn
 
 from headcount._core.types import Floats, Ints
 from headcount.neural.pooling import Pooling
-from headcount.neural.segments import Tensor
+from headcount.neural.segments import Tensor, bag_means
 
 FLOOR = 0.1  # a pooled number counts as varying at least so much, relative to the others
 WIDE = 64  # above this, pooled numbers are scaled down, so that a step moves the head no further
@@ -48,6 +48,9 @@ class BagNetwork(nn.Module):
     pooling : Pooling
     head : module
         From the pooled vector to one number a class.
+    start : module, optional
+        Estimates shares by itself, of which the head then says by how much they are off: from
+        what is known of a bag, or else from its mean posteriors, the last of the features.
     """
 
     centre: Tensor
@@ -60,13 +63,18 @@ class BagNetwork(nn.Module):
         scaling: tuple[Floats, Floats],
         features: nn.Module,
         pooling: Pooling,
-        head: nn.Module,
+        head: nn.Sequential,
+        start: nn.Module | None = None,
     ):
         super().__init__()
         centre, scale = scaling
         self.register_buffer("centre", torch.as_tensor(centre, dtype=torch.float32))
         self.register_buffer("scale", torch.as_tensor(scale, dtype=torch.float32))
         self.features, self.pooling, self.head = features, pooling, head
+        self.start = start
+        if start is not None:
+            nn.init.zeros_(head[-1].weight)
+            nn.init.zeros_(head[-1].bias)
         self.register_buffer("usual", torch.zeros(pooling.width))
         self.register_buffer("spread", torch.ones(pooling.width))
 
@@ -88,7 +96,11 @@ class BagNetwork(nn.Module):
 
     def describe(self, items: Tensor) -> Tensor:
         """Features of items."""
-        return self.features((items.to(self.centre.dtype) - self.centre) / self.scale)
+        return self.features(self.standardise(items))
+
+    def standardise(self, items: Tensor) -> Tensor:
+        """Items in units of what is usual among them."""
+        return (items.to(self.centre.dtype) - self.centre).div_(self.scale)
 
     def estimate(
         self,
@@ -108,4 +120,18 @@ class BagNetwork(nn.Module):
             pooled = self.pooling.pool_rows(features, rows, sizes)
         seen = (self.pooling.view(pooled) - self.usual) / self.spread
         told = seen if known is None else torch.cat([seen, known.to(seen.dtype)], dim=1)
-        return torch.softmax(self.head(told), dim=1), self.pooling.penalty(pooled)
+        logits = self.head(told)
+        if self.start is not None:
+            counts = self.mean_posteriors(features, rows, sizes) if known is None else known
+            logits = logits + self.start(counts).to(logits.dtype)
+        return torch.softmax(logits, dim=1), self.pooling.penalty(pooled)
+
+    def mean_posteriors(self, features: Tensor, rows: Ints | None, sizes: Ints) -> Tensor:
+        """Mean over each bag of the posteriors, which are the last of the features.
+
+        In 64 bits: a correction makes rounding larger where posteriors tell little.
+        """
+        posteriors = features[:, -self.head[-1].out_features :]
+        if rows is not None:
+            posteriors = posteriors[torch.as_tensor(rows, device=features.device)]
+        return bag_means(posteriors.double(), sizes)

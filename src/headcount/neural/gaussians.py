@@ -77,21 +77,24 @@ class UnlikeBranches(Statistic):
 
     Parameters
     ----------
-    n_branches, width : int
-        Numbers come branch after branch, `width` in all.
+    n_branches, n_gaussians : int
+        Numbers come branch after branch, `n_gaussians` each.
+    width : int
+        How many they are with others that may follow.
     likeness : float
         Weight of the mean CKA between branches.
     """
 
-    def __init__(self, n_branches: int, width: int, likeness: float):
+    def __init__(self, n_branches: int, n_gaussians: int, width: int, likeness: float):
         super().__init__("mean", width)
-        self.n_branches, self.likeness = n_branches, likeness
+        self.shape, self.likeness = (n_branches, n_gaussians), likeness
 
     def penalty(self, pooled: Tensor) -> Tensor:
         """Weighted mean of the CKA between all pairs of branches."""
-        if self.likeness == 0 or self.n_branches < 2:
+        n_branches, n_gaussians = self.shape
+        if self.likeness == 0 or n_branches < 2:
             return pooled.new_zeros(())
-        said = pooled.unflatten(1, (self.n_branches, -1)).transpose(0, 1)
+        said = pooled[:, : n_branches * n_gaussians].unflatten(1, self.shape).transpose(0, 1)
         return self.likeness * mean_cka(said)
 
 

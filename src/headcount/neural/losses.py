@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from headcount._core.types import Ints
+from headcount._core.types import Floats, Ints
+from headcount.bags import Bags
 from headcount.neural.segments import Tensor
 
 
@@ -36,3 +37,9 @@ def bag_errors(loss: str, true: Tensor, estimated: Tensor, sizes: Ints) -> Tenso
     """Error of each bag; RAE and KLD are smoothed by 1 / (2 x its size)."""
     eps = torch.as_tensor(1 / (2 * sizes), device=true.device).to(true.dtype)[:, None]
     return KERNELS[loss](true, estimated, eps)
+
+
+def mean_error(loss: str, bags: Bags, estimated: Floats) -> float:
+    """Mean error of estimates of bags with known shares."""
+    truth, found = torch.as_tensor(bags.prevalence), torch.as_tensor(estimated)
+    return float(bag_errors(loss, truth, found, bags.sizes).mean())

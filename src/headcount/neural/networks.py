@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from headcount.neural.gaussians import Branches, GaussianMixture, UnlikeBranches
 from headcount.neural.histograms import KINDS, Histogram
 from headcount.neural.pooling import Pooling, Statistic
 from headcount.neural.sampling import Sampling
+from headcount.neural.starting import Classifying, CorrectedCount
 from headcount.neural.training import Training
 
 
@@ -31,12 +33,24 @@ class NamedNetwork(NetworkQuantifier):
     training: Training | None = None
     random_state: Any = 0
 
-    def _with_head(
-        self, scaling: Scaling, features: nn.Module, pooling: Pooling, n_classes: int
-    ) -> BagNetwork:
-        layers, width = mlp(pooling.width, self.head, self.dropout)
-        layers.append(nn.Linear(width, n_classes))
-        return BagNetwork(scaling, features, pooling, layers)
+    def _build(self, scaling: Scaling, n_classes: int) -> BagNetwork:
+        features, width = self._item_features(len(scaling[0]))
+        start = None
+        if self.counting_:
+            features, start = Classifying(features, width, n_classes), CorrectedCount(n_classes)
+            width += n_classes
+        pooling = self._pooling(width, n_classes)
+        head, last = mlp(pooling.width, self.head, self.dropout)
+        head.append(nn.Linear(last, n_classes))
+        return BagNetwork(scaling, features, pooling, head, start)
+
+    @abstractmethod
+    def _item_features(self, n_inputs: int) -> tuple[nn.Sequential, int]:
+        """Make what turns items into features, and say how many these are."""
+
+    @abstractmethod
+    def _pooling(self, width: int, n_classes: int) -> Pooling:
+        """Make what turns the features of a bag into one vector."""
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -90,11 +104,12 @@ class HistNetQ(NamedNetwork):
     n_bins: int = 32
     histogram: str = "hard"
 
-    def _build(self, scaling: Scaling, n_classes: int) -> BagNetwork:
-        layers, width = mlp(len(scaling[0]), self.features, self.dropout, open_end=True)
-        layers.append(nn.Sigmoid())
-        pooling = Histogram(width, self.n_bins, self.histogram)
-        return self._with_head(scaling, layers, pooling, n_classes)
+    def _item_features(self, n_inputs: int) -> tuple[nn.Sequential, int]:
+        layers, width = mlp(n_inputs, self.features, self.dropout, open_end=True)
+        return layers.append(nn.Sigmoid()), width
+
+    def _pooling(self, width: int, n_classes: int) -> Pooling:  # noqa: ARG002
+        return Histogram(width, self.n_bins, self.histogram)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -123,11 +138,12 @@ class DeepSets(NamedNetwork):
     features: Sequence[int] = (256, 128)
     pooling: str = "mean"
 
-    def _build(self, scaling: Scaling, n_classes: int) -> BagNetwork:
-        layers, width = mlp(len(scaling[0]), self.features, self.dropout, open_end=True)
-        layers.append(nn.Sigmoid())
-        pooling = Statistic(self.pooling, width)
-        return self._with_head(scaling, layers, pooling, n_classes)
+    def _item_features(self, n_inputs: int) -> tuple[nn.Sequential, int]:
+        layers, width = mlp(n_inputs, self.features, self.dropout, open_end=True)
+        return layers.append(nn.Sigmoid()), width
+
+    def _pooling(self, width: int, n_classes: int) -> Pooling:  # noqa: ARG002
+        return Statistic(self.pooling, width)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -168,10 +184,11 @@ class SetTransformer(NamedNetwork):
     n_points: int = 16
     out: int = 16
 
-    def _build(self, scaling: Scaling, n_classes: int) -> BagNetwork:
-        layers, width = mlp(len(scaling[0]), self.features, self.dropout)
-        pooling = SetAttention(width, n_classes, self.width, self.n_heads, self.n_points, self.out)
-        return self._with_head(scaling, layers, pooling, n_classes)
+    def _item_features(self, n_inputs: int) -> tuple[nn.Sequential, int]:
+        return mlp(n_inputs, self.features, self.dropout)
+
+    def _pooling(self, width: int, n_classes: int) -> Pooling:
+        return SetAttention(width, n_classes, self.width, self.n_heads, self.n_points, self.out)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -205,21 +222,21 @@ class GMNet(NamedNetwork):
     9
     """
 
+    _in_double = True
+
     n_branches: int = 9
     hidden: int = 50
     dimension: int = 5
     n_gaussians: int = 100
     likeness: float = 0.0
 
-    def _build(self, scaling: Scaling, n_classes: int) -> BagNetwork:
-        branches = Branches(
-            len(scaling[0]), self.n_branches, self.hidden, self.dimension, self.dropout
-        )
+    def _item_features(self, n_inputs: int) -> tuple[nn.Sequential, int]:
+        branches = Branches(n_inputs, self.n_branches, self.hidden, self.dimension, self.dropout)
         mixture = GaussianMixture(self.n_branches, self.dimension, self.n_gaussians)
-        features = nn.Sequential(branches, mixture)
-        width = self.n_branches * self.n_gaussians
-        pooling = UnlikeBranches(self.n_branches, width, self.likeness)
-        return self._with_head(scaling, features, pooling, n_classes)
+        return nn.Sequential(branches, mixture), self.n_branches * self.n_gaussians
+
+    def _pooling(self, width: int, n_classes: int) -> Pooling:  # noqa: ARG002
+        return UnlikeBranches(self.n_branches, self.n_gaussians, width, self.likeness)
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -19,14 +19,11 @@ PATIENCE = 3  # epochs without a lower error on them
 def pretrain(
     network: nn.Module, items: Items, rows: Ints, codes: Ints, epochs: int, seed: int
 ) -> None:
-    """Train the features of a network under a linear classifier, which is thrown away.
+    """Train the features of a network under the linear classifier that it has on them.
 
     Classes count equally: a bag may hold any shares of them. It ends early when items that are
     held out are no longer classified better; the features that did it best stay.
     """
-    parameters = list(network.features.parameters())
-    if epochs == 0 or not parameters:
-        return
     torch.manual_seed(seed)
     task = _Classification(network, items, rows, codes, seed)
     best, kept, waited = np.inf, network.features.state_dict(), 0
@@ -55,11 +52,7 @@ class _Classification:
         counts = np.bincount(codes)
         weights = torch.as_tensor(len(codes) / np.maximum(counts, 1), dtype=torch.float32)
         self.loss = nn.CrossEntropyLoss((weights / weights.mean()).to(items.device))
-        network.eval()
-        width = network.describe(items.rows(rows[:1])).shape[1]
-        self.classifier = nn.Linear(width, len(counts)).to(items.device)
-        learning = [*network.features.parameters(), *self.classifier.parameters()]
-        self.optimiser = torch.optim.AdamW(learning, lr=RATE)
+        self.optimiser = torch.optim.AdamW(network.features.parameters(), lr=RATE)
 
     def epoch(self) -> None:
         """One pass over the items that are not held out, in batches of at least two."""
@@ -78,5 +71,6 @@ class _Classification:
             return float(np.mean([float(self._error(part)) for part in parts]))
 
     def _error(self, which: Ints) -> Tensor:
-        logits = self.classifier(self.network.describe(self.items.rows(self.rows[which])))
+        network, items = self.network, self.items.rows(self.rows[which])
+        logits = network.features.logits(network.standardise(items))
         return self.loss(logits, torch.as_tensor(self.codes[which], device=self.items.device))

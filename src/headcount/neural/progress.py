@@ -1,12 +1,17 @@
-"""Where a training stands, and how that is shown."""
+"""Where a training stands, how that is shown, and whether it has failed."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from headcount.bags import Bags
+from headcount.exceptions import HeadcountError, UnreliableWarning
+from headcount.neural.losses import mean_error
 
 
 @dataclass
@@ -31,6 +36,26 @@ class Progress:
             self.learning_rate *= factor
             self.waited = 0
         return False
+
+
+def judge(progress: Progress, loss: str, held_out: Bags) -> None:
+    """Say so where a training has failed: a network that learnt nothing still gives answers."""
+    if not np.isfinite(progress.history).any():
+        raise HeadcountError(
+            "the training diverged: the error on held-out bags was never a number. Set a lower "
+            "learning_rate of the training, and look for extreme values among the features."
+        )
+    truth = np.asarray(held_out.prevalence)
+    flat = np.broadcast_to(truth.mean(axis=0), truth.shape).copy()
+    constant = mean_error(loss, held_out, flat)
+    if progress.best >= constant:
+        warnings.warn(
+            f"the network has learnt nothing: its {loss} on held-out bags is "
+            f"{progress.best:.3g}, and one answer for all bags has {constant:.3g}. Train longer, "
+            "with another learning_rate, or with more bags.",
+            UnreliableWarning,
+            stacklevel=6,
+        )
 
 
 @contextmanager

@@ -26,9 +26,11 @@ from headcount.methods import ACC, CC, PACC, PCC, SLD
 from headcount.neural.base import NetworkQuantifier, Scaling, known_shares, same_pool
 from headcount.neural.estimating import estimate_bags
 from headcount.neural.frame import BagNetwork, mlp
+from headcount.neural.losses import mean_error
 from headcount.neural.recurrent import Recurrent
 from headcount.neural.runtime import Items, find_device, mix_seed, own_torch
 from headcount.neural.sampling import LabelledItems, RealBags, Sampling, split_bags, split_items
+from headcount.neural.starting import OneAnswer
 from headcount.neural.training import Training
 
 STATISTICS = (CC, ACC, PCC, PACC, SLD)
@@ -58,6 +60,11 @@ class QuaNet(NetworkQuantifier):
     split : three floats, default (0.4, 0.4, 0.2)
         Shares of the labelled items for the classifier, for bags to learn from, and for bags to
         stop by. With real bags, all labelled items are for the classifier.
+    residual : bool, default True
+        Whether the dense layers say by how much the answer of one of the five methods is off, so
+        that the network starts from it: the one that is best on halves of the items that the
+        classifier has not seen, or on the real bags. False as published: they say the
+        shares themselves, and have to learn to hand on what they are told.
     loss : {'se', 'rae', 'ae', 'nmd', 'kld'}
     sampling : Sampling, optional
         By default 500 bags an epoch and 100 held-out ones, and 10 % of real bags held out, which
@@ -83,6 +90,7 @@ class QuaNet(NetworkQuantifier):
         head: Sequence[int] = (1024, 512),
         dropout: float = 0.5,
         split: Sequence[float] = (0.4, 0.4, 0.2),
+        residual: bool = True,
         loss: str = "se",
         sampling: Sampling | None = None,
         training: Training | None = None,
@@ -94,6 +102,7 @@ class QuaNet(NetworkQuantifier):
         self.head = head
         self.dropout = dropout
         self.split = split
+        self.residual = residual
         self.loss = loss
         self.sampling = sampling
         self.training = training
@@ -158,6 +167,7 @@ class QuaNet(NetworkQuantifier):
         place = np.argsort(order)  # of the items in the order in which the network reads them
         self._fit_statistics(scores[place[: len(second)]], codes[second])
         size, k = sampling.bag_size or 100, len(self.classes_)
+        self.best_ = self._best_on_halves(scores[place], codes[rest], size, seed)
         parts = [
             LabelledItems(place[a:b], codes[rest[a:b]], k, len(rest), size)
             for a, b in ((0, len(second)), (len(second), len(rest)))
@@ -176,6 +186,8 @@ class QuaNet(NetworkQuantifier):
         learnt, held = split_bags(bags, sampling.validation, mix_seed(seed, 1))
         size = sampling.bag_size or int(np.median(bags.sizes))
         source = RealBags(learnt, size, sampling.real_share, sampling.mixing)
+        said = [method.predict_scores(scores, bags) for method in self.statistics_]
+        self.best_ = int(np.argmin([mean_error(self.loss, bags, answers) for answers in said]))
         return self.fit_parts([rows], source, held, seed, known=lambda b: self._said(scores, b))
 
     def _thirds(self, codes: Ints, seed: int) -> tuple[Ints, Ints, Ints]:
@@ -213,6 +225,24 @@ class QuaNet(NetworkQuantifier):
     def _fit_statistics(self, scores: Floats, codes: Ints) -> None:
         self.statistics_ = [method().fit_scores(scores, codes) for method in STATISTICS]
 
+    def _best_on_halves(self, scores: Floats, codes: Ints, size: int, seed: int) -> int:
+        """Number of the method with the least error, each learnt on one half of the items.
+
+        Bags to stop by are of few items, and those that the methods have learnt from are known to
+        them; halves of both are neither.
+        """
+        halves = split_items(codes, 0.5, mix_seed(seed, 5))
+        n_bags, total = self.sampling_settings().validation_bags, np.zeros(len(STATISTICS))
+        for mine, other in (halves, halves[::-1]):
+            source = LabelledItems(other, codes[other], len(self.classes_), len(codes), size)
+            bags = source.draw(n_bags, mix_seed(seed, 6))
+            for i, method in enumerate(STATISTICS):
+                answers = (
+                    method().fit_scores(scores[mine], codes[mine]).predict_scores(scores, bags)
+                )
+                total[i] += mean_error(self.loss, bags, answers)
+        return int(total.argmin())
+
     def _said(self, scores: Floats, bags: Bags) -> Floats:
         """Answers of the simple methods, side by side."""
         return np.hstack([method.predict_scores(scores, bags) for method in self.statistics_])
@@ -238,7 +268,8 @@ class QuaNet(NetworkQuantifier):
         told = pooling.width + len(STATISTICS) * n_classes
         head, width = mlp(told, self.head, self.dropout, activation=nn.ReLU)
         head.append(nn.Linear(width, n_classes))
-        return BagNetwork(scaling, gates, pooling, head)
+        start = OneAnswer(len(STATISTICS), n_classes, self.best_) if self.residual else None
+        return BagNetwork(scaling, gates, pooling, head, start)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -261,4 +292,6 @@ def reading_order(scores: Floats, rows: Any) -> Ints:
 
 def _moved(bags: Bags, order: Ints) -> Bags:
     """The same bags over a pool whose items were put in another order."""
-    return Bags(bags.indptr, np.argsort(order)[bags.indices], bags.n_items)
+    place = np.empty(len(order), dtype=bags.indices.dtype)
+    place[order] = np.arange(len(order))
+    return Bags(bags.indptr, place[bags.indices], bags.n_items)

@@ -2,7 +2,8 @@
 
 Torch's own LSTM multiplies every item by the input weights again in each bag that holds it. Here
 that product is the feature of an item, taken once, and the recurrence runs over all bags and both
-directions at once, with a derivative of its own that needs few calls a step.
+directions at once. On a CPU it has a derivative of its own and compiled steps, so that a step is
+three calls.
 """
 
 from __future__ import annotations
@@ -45,7 +46,11 @@ class Recurrent(Pooling):
         mask = None
         if alive is not None:
             mask = torch.as_tensor(alive, device=features.device).to(features.dtype)
-        states = _Reading.apply(features, self.weight, order, mask, torch.is_grad_enabled())
+        if features.device.type == "cpu" and features.dtype == torch.float32:
+            learning = torch.is_grad_enabled()
+            states = _ReadingOnCPU.apply(features, self.weight, order, mask, learning)
+        else:
+            states = read(features, self.weight, order, mask)
         return torch.cat([states[0], states[1]], dim=1)
 
 
@@ -65,11 +70,28 @@ def reading_steps(sizes: Ints, rows: Ints) -> tuple[Ints, Bools | None]:
     return steps, (position >= 0)[:, None, :, None]
 
 
-class _Reading(torch.autograd.Function):
-    """The recurrence: last states (2, bags, hidden) from inputs to gates and recurrent weights.
+def read(features: Tensor, weight: Tensor, order: Tensor, alive: Tensor | None) -> Tensor:
+    """Last states (2, bags, hidden) from inputs to gates and recurrent weights, on any device.
 
-    Before a bag starts nothing is taken into its cell, so that cell and state stay zero. What is
-    needed for the derivative is kept only if there is to be one (`learning`).
+    Before a bag starts nothing is taken into its cell, so that cell and state stay zero.
+    """
+    hidden = weight.shape[1]
+    table = features.reshape(-1, 4 * hidden)
+    state = cell = features.new_zeros((2, order.shape[2], hidden))
+    for t, rows in enumerate(order):
+        gates = torch.baddbmm(table[rows], state, weight)
+        take, keep, show = gates[..., : 3 * hidden].sigmoid().chunk(3, dim=2)
+        if alive is not None:
+            take = take * alive[t]
+        cell = keep * cell + take * gates[..., 3 * hidden :].tanh()
+        state = show * cell.tanh()
+    return state
+
+
+class _ReadingOnCPU(torch.autograd.Function):
+    """The same for 32-bit numbers by compiled steps between the matrix products.
+
+    What is needed for the derivative is kept only if there is to be one (`learning`).
     """
 
     @staticmethod
@@ -81,69 +103,51 @@ class _Reading(torch.autograd.Function):
         alive: Tensor | None,
         learning: bool,
     ) -> Tensor:
+        from headcount.neural.compiled_lstm import step
+
         (n_steps, _, n_bags), hidden = order.shape, weight.shape[1]
-        table, kept = features.reshape(-1, 4 * hidden), n_steps if learning else 1
-        gates = features.new_empty((kept, 2, n_bags, 4 * hidden))
+        table, kept = features.detach().reshape(-1, 4 * hidden), n_steps if learning else 1
+        gates = features.new_empty((kept, 2 * n_bags, 4 * hidden))
         slots = kept + 1 if learning else 1  # of cells and states; the first is before all steps
-        cells, states = features.new_zeros((2, slots, 2, n_bags, hidden)).unbind(0)
-        bent = features.new_empty((kept, 2, n_bags, hidden))  # tanh of the cells
+        cells, states = features.new_zeros((2, slots, 2 * n_bags, hidden)).unbind(0)
+        bent = features.new_empty((kept, 2 * n_bags, hidden))  # tanh of the cells
+        live = np.ones((n_steps, n_bags), np.float32) if alive is None else _flat(alive)
+        g, c, b, s = (x.numpy() for x in (gates, cells, bent, states))
         for t, rows in enumerate(order.flatten(start_dim=1).unbind(0)):
             now, before, after = (t, t, t + 1) if learning else (0, 0, 0)
-            torch.index_select(table, 0, rows, out=gates[now].view(-1, 4 * hidden))
-            opened, candidate = _gates(gates[now].baddbmm_(states[before], weight))
-            opened.sigmoid_()
-            take, keep, show = opened.chunk(3, dim=2)
-            if alive is not None:
-                take.mul_(alive[t])
-            torch.mul(cells[before], keep, out=cells[after]).addcmul_(take, candidate.tanh_())
-            torch.tanh(cells[after], out=bent[now])
-            torch.mul(show, bent[now], out=states[after])
+            torch.index_select(table, 0, rows, out=gates[now])
+            _pairs(gates[now]).baddbmm_(_pairs(states[before]), weight)
+            step(g[now], c[before], live[t], c[after], b[now], s[after])
         if learning:
             ctx.save_for_backward(weight, order, gates, cells, states, bent)
             ctx.shape = features.shape
-        return states[-1].clone()
+        return _pairs(states[-1]).clone()
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        from headcount.neural.compiled_lstm import step_back
+
         weight, order, gates, cells, states, bent = ctx.saved_tensors
-        slopes, to_cell = _slopes(gates, cells, bent)
-        hidden, turned = weight.shape[1], weight.transpose(1, 2)
-        keep = gates[..., hidden : 2 * hidden].unbind(0)
-        by_state, by_cell = gradient, torch.zeros_like(gradient)
+        slopes, turned = torch.empty_like(gates), weight.transpose(1, 2)
+        by_state = gradient.flatten(0, 1).contiguous()
+        by_cell, by_weight = torch.zeros_like(by_state), torch.zeros_like(weight)
+        g, c, b, by_c, out = (x.numpy() for x in (gates, cells, bent, by_cell, slopes))
         for t in range(len(gates) - 1, -1, -1):
-            by_cell.addcmul_(by_state, to_cell[t])
-            take_keep, show, candidate = slopes[t].split([2 * hidden, hidden, hidden], dim=2)
-            take_keep.unflatten(2, (2, hidden)).mul_(by_cell[:, :, None])
-            show.mul_(by_state)
-            candidate.mul_(by_cell)
-            by_state = torch.bmm(slopes[t], turned)
-            by_cell.mul_(keep[t])
-        by_weight = torch.einsum("tdbh,tdbg->dhg", states[:-1], slopes)
-        by_feature = slopes.new_zeros((math.prod(ctx.shape) // (4 * hidden), 4 * hidden))
-        by_feature.index_add_(0, order.flatten(), slopes.view(-1, 4 * hidden))
+            step_back(g[t], c[t], b[t], by_state.numpy(), by_c, out[t])
+            by_gates = _pairs(slopes[t])
+            by_weight.baddbmm_(_pairs(states[t]).transpose(1, 2), by_gates)
+            by_state = torch.bmm(by_gates, turned).flatten(0, 1)
+        width = gates.shape[2]
+        by_feature = gates.new_zeros((math.prod(ctx.shape) // width, width))
+        by_feature.index_add_(0, order.flatten(), slopes.view(-1, width))
         return by_feature.view(ctx.shape), by_weight, None, None, None
 
 
-def _gates(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Those that open, side by side, and the candidate."""
-    hidden = values.shape[-1] // 4
-    opened, candidate = values.split([3 * hidden, hidden], dim=-1)
-    return opened, candidate
+def _pairs(rows: Tensor) -> Tensor:
+    """Rows of the two directions, one below the other, as two blocks."""
+    return rows.view(2, -1, rows.shape[1])
 
 
-def _slopes(gates: Tensor, cells: Tensor, bent: Tensor) -> tuple[Tensor, Tensor]:
-    """By what a change of cell or state is to be multiplied: at the inputs to gates, at the cell.
-
-    A gate that was closed because its bag had not started has the slope zero, as it should be.
-    """
-    opened, candidate = _gates(gates)
-    take, _, show = opened.chunk(3, dim=-1)
-    slopes = torch.empty_like(gates)
-    slope_opened, slope_candidate = _gates(slopes)
-    torch.mul(opened, 1 - opened, out=slope_opened)
-    for slope, factor in zip(
-        slope_opened.chunk(3, dim=-1), (candidate, cells[:-1], bent), strict=True
-    ):
-        slope.mul_(factor)
-    torch.mul(take, 1 - candidate**2, out=slope_candidate)
-    return slopes, show * (1 - bent**2)
+def _flat(alive: Tensor) -> Any:
+    """Which bags have started at every step, as numbers of 32 bits."""
+    return alive.reshape(len(alive), -1).numpy()

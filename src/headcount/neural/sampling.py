@@ -38,6 +38,10 @@ class Sampling(BaseEstimator):
         'proportion': the same, at a random proportion. 'union': all items of both. 'neighbours':
         pooled, the second likely to have similar shares. 'rare': pooled, and half of the real
         bags have a class at or below half of an even share.
+    classified : float, default 0.6
+        Share of the labelled items that the features of a network learn to classify first, where
+        they do. Bags are drawn from the others: items that the features know look clearer than
+        new ones.
     validation : float, default 0.3
         Share of the real bags, or of the labelled items if there are none, that is held out.
     validation_bags : int, default 200
@@ -57,6 +61,7 @@ class Sampling(BaseEstimator):
         labelled_share: float = 0.5,
         real_share: float = 0.5,
         mixing: str = "pooled",
+        classified: float = 0.6,
         validation: float = 0.3,
         validation_bags: int = 200,
     ):
@@ -65,6 +70,7 @@ class Sampling(BaseEstimator):
         self.labelled_share = labelled_share
         self.real_share = real_share
         self.mixing = mixing
+        self.classified = classified
         self.validation = validation
         self.validation_bags = validation_bags
 
@@ -77,7 +83,8 @@ class Sampling(BaseEstimator):
         choose("mixing", self.mixing, MIXING)
         for name in ("labelled_share", "real_share"):
             check.at_least(name, getattr(self, name), 0, 1)
-        check.at_least("validation", self.validation, 0.01, 0.99)
+        for name in ("validation", "classified"):
+            check.at_least(name, getattr(self, name), 0.01, 0.99)
 
 
 class Source(Protocol):
@@ -223,3 +230,13 @@ def split_items(codes: Ints, share: float, seed: int) -> tuple[Ints, Ints]:
         held.append(rows[:n_held])
         learnt.append(rows[n_held:])
     return np.sort(np.concatenate(learnt)), np.sort(np.concatenate(held))
+
+
+def divide_items(codes: Ints, share: float, seed: int) -> tuple[Ints, Ints]:
+    """Items in two parts, the first with this share; the only item of a class is in both."""
+    lonely = np.flatnonzero(np.bincount(codes)[codes] == 1)
+    others = np.setdiff1d(np.arange(len(codes)), lonely)
+    if not len(others):
+        return lonely, lonely
+    first, second = split_items(codes[others], 1 - share, seed)
+    return np.union1d(others[first], lonely), np.union1d(others[second], lonely)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +16,17 @@ from torch import nn
 from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.exceptions import HeadcountError, UnreliableWarning
 from headcount.neural import checkpoints
-from headcount.neural.estimating import FeatureMemory, estimate_bags
-from headcount.neural.losses import bag_errors
-from headcount.neural.progress import Progress, shown
+from headcount.neural.estimating import CHUNK, FeatureMemory, estimate_bags
+from headcount.neural.losses import bag_errors, mean_error
+from headcount.neural.progress import Progress, judge, shown
 from headcount.neural.runtime import Items, mix_seed
 from headcount.neural.sampling import Source
 from headcount.neural.segments import Tensor
+from headcount.neural.starting import CorrectedCount
 
 SETTLING = 60  # bags that a network is shown before training
+STARTING = 1000  # bags from which it takes what it starts from
 
 
 class Training(BaseEstimator):
@@ -47,7 +47,9 @@ class Training(BaseEstimator):
     patience : int, default 10
     weight_decay : float, default 1e-5
     pretrain : int, default 0
-        Epochs, at most, in which the features of items learn to classify the labelled items first.
+        Epochs, at most, in which the features of items learn to classify a part of the labelled
+        items first. The network then starts from a corrected count of their posteriors; 0 trains
+        it as published.
     head_first : int, default 0
         Epochs after that in which the features stay as they are and the rest of the network
         learns, which takes little time. It has no effect where nothing was classified first.
@@ -168,28 +170,8 @@ def train(
     network.load_state_dict(run.best)
     if run.folder is not None:
         checkpoints.remove(run.folder)
-    _judge(run.progress, problem)
+    judge(run.progress, problem.loss, problem.held_out)
     return run.progress
-
-
-def _judge(progress: Progress, problem: Problem) -> None:
-    """Say so where a training has failed: a network that learnt nothing still gives answers."""
-    if not np.isfinite(progress.best):
-        raise HeadcountError(
-            "the training diverged: the error on held-out bags was never a number. Set a lower "
-            "learning_rate of the training, and look for extreme values among the features."
-        )
-    truth = torch.as_tensor(problem.held_out.prevalence)
-    flat = truth.mean(dim=0).expand_as(truth)
-    constant = float(bag_errors(problem.loss, truth, flat, problem.held_out.sizes).mean())
-    if progress.best >= constant:
-        warnings.warn(
-            f"the network has learnt nothing: its {problem.loss} on held-out bags is "
-            f"{progress.best:.3g}, and one answer for all bags has {constant:.3g}. Train longer, "
-            "with another learning_rate, or with more bags.",
-            UnreliableWarning,
-            stacklevel=6,
-        )
 
 
 class _Run:
@@ -208,6 +190,8 @@ class _Run:
             {"params": network.pooling.parameters(), "pace": network.pooling.pace},
             {"params": network.head.parameters(), "pace": 1.0},
         ]
+        if network.start is not None:
+            groups.append({"params": network.start.parameters(), "pace": 1.0})
         self.optimiser = torch.optim.AdamW(
             groups, lr=training.learning_rate, weight_decay=training.weight_decay
         )
@@ -287,10 +271,7 @@ class _Run:
         return self.memory
 
     def _error(self, answers: Floats) -> float:
-        bags = self.problem.held_out
-        truth = torch.as_tensor(bags.prevalence)
-        errors = bag_errors(self.problem.loss, truth, torch.as_tensor(answers), bags.sizes)
-        return float(errors.mean())
+        return mean_error(self.problem.loss, self.problem.held_out, answers)
 
     def _tensor(self, array: Any) -> Tensor:
         return torch.as_tensor(array, dtype=torch.float32, device=self.problem.items.device)
@@ -311,7 +292,27 @@ class _Run:
             with torch.no_grad():
                 features, rows = self._features(bags.indices)
                 self.network.settle(features, rows, bags.sizes)
+        if self.network.start is not None:
+            self._start_from_estimate()
         self.best = _copied(self.network)
+
+    def _start_from_estimate(self) -> None:
+        """Take a simple estimate as the first answer, which is to be improved on."""
+        problem, start = self.problem, self.network.start
+        if isinstance(start, CorrectedCount):
+            bags = problem.source.draw(STARTING, mix_seed(self.seed, 0, 2))
+            start.fit(self._mean_posteriors(bags), self._tensor(bags.prevalence))
+        answers = estimate_bags(self.network, problem.items, problem.held_out, self.held_known)
+        self.progress.best = self._error(answers)
+
+    def _mean_posteriors(self, bags: Bags) -> Tensor:
+        memory = self._remembered()
+        with torch.no_grad():
+            parts = [
+                self.network.mean_posteriors(*memory.find(part.indices), part.sizes)
+                for part in bags.chunks(CHUNK)
+            ]
+        return torch.cat(parts)
 
     def resume(self) -> bool:
         """Go on from the state that was kept, if there is one."""
