@@ -1,6 +1,9 @@
 """Ten million rows of scores and dates, by month: time and memory against pyarrow alone.
 
 python benchmarks/stream.py [--rows 10000000] [--times 10]
+python benchmarks/stream.py --groups 12,1000,1000000
+
+The second counts the rows in as many groups instead, with PACC alone.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import resource
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +23,11 @@ import harness  # first: it sets one thread for everybody
 from headcount import PACC, SLD
 
 
-def table(path: Path, rows: int, rng: np.random.Generator) -> None:
-    """Two score columns and a date, in parts; the share of positives rises month by month."""
+def table(path: Path, rows: int, rng: np.random.Generator, groups: Sequence[int] = ()) -> None:
+    """Two score columns and a date, in parts; the share of positives rises month by month.
+
+    More columns put the rows into so many groups at random.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -30,7 +37,8 @@ def table(path: Path, rows: int, rng: np.random.Generator) -> None:
         days = np.sort(rng.integers(0, 48 * 30, size=n)) if start == 0 else rng.integers(0, 1440, n)
         p, _ = scores(rng, 0.2 + 0.4 * days / 1440)
         stamps = (np.datetime64("2022-01-01") + days).astype("datetime64[D]")
-        part = pa.table({"no": 1 - p, "yes": p, "date": stamps})
+        columns = {f"in {g}": rng.integers(g, size=n) for g in groups}
+        part = pa.table({"no": 1 - p, "yes": p, "date": stamps, **columns})
         writer = writer or pq.ParquetWriter(path, part.schema)
         writer.write_table(part)
     writer.close()
@@ -78,12 +86,12 @@ def read_parts(path: Path) -> int:
         return sum(batch.num_rows for batch in file.iter_batches(1 << 18, use_threads=False))
 
 
-def count_all(model, paths: list[str]):
-    """Shares by month with intervals and tests."""
+def count_all(model, paths: list[str], by: str = "month:date"):
+    """Shares by month, or in groups, with intervals and tests."""
     from headcount.data.stream import sources
     from headcount.tables import count
 
-    found = count(model, sources(paths), by="month:date")
+    found = count(model, sources(paths), by=by)
     return found.interval.prevalence, int(found.sizes.sum())
 
 
@@ -94,11 +102,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--times", type=int, default=10)
+    parser.add_argument("--groups", default="")
     args = parser.parse_args()
     rng = np.random.default_rng(0)
     p, y = scores(rng, np.full(5000, 0.4))
     labelled = np.column_stack([1 - p, p]), np.where(y, "yes", "no")
     print(harness.machine("pyarrow"), end="\n\n")
+    if args.groups:
+        model = Model(PACC().fit_scores(*labelled), Inputs("scores", ("no", "yes")), "label")
+        count_groups(model, args.rows, [int(g) for g in args.groups.split(",")], rng)
+        return
     print("| what | rows | seconds | times pyarrow, parts | MB, peak |")
     print("|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
@@ -122,6 +135,19 @@ def main() -> None:
                     row(f"the same, {args.times} files", args.rows * args.times, many, base),
                     f"estimates differ by {same:.1e}",
                 )
+
+
+def count_groups(model, rows: int, groups: list[int], rng: np.random.Generator) -> None:
+    """A line of time and peak memory for each number of groups."""
+    print("| groups | seconds | MB, peak |\n|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        path, small = Path(folder) / "heap.parquet", Path(folder) / "small.parquet"
+        table(path, rows, rng, groups)
+        table(small, 1000, rng, [12])
+        count_all(model, [str(small)], "in 12")  # compile, before the clock starts
+        for g in groups:
+            seconds, _, peak, _ = measured(count_all, model, [str(path)], f"in {g}")
+            print(f"| {g:,} | {seconds:.0f} | {peak:.0f} |", flush=True)
 
 
 def row(name: str, rows: int, result: tuple, base: tuple) -> str:

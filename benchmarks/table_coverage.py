@@ -31,7 +31,7 @@ from headcount.text import TfIdf
 
 FOLDER = Path(os.environ.get("HEADCOUNT_SHARED_DATA", "../shared/data"))
 SIZES = (3, 10, 29, 100, 500, 5000)
-GROUPS = 60
+GROUPS = 30
 LABELLED = 2000
 METHODS = {
     "SLD": lambda c: SLD(c, calibrator="bcts"),

@@ -159,9 +159,10 @@ def big(two, n):
     )
     d = two.diagnosis
     quiet = replace(d, ids=np.arange(n), n=d.n[pick], fit=np.ones(n), strange=np.zeros(n),
-                    drift=np.full(n, np.nan))  # fmt: skip
+                    drift=np.full(n, np.nan), off=np.zeros((n, 2)))  # fmt: skip
     return replace(two, groups=by.names(), sizes=two.sizes[pick], interval=interval,
-                   diagnosis=quiet, counted=interval.prevalence, by=by, bound=None)  # fmt: skip
+                   diagnosis=quiet, counted=interval.prevalence, by=by, bound=None,
+                   effective=None, together=None)  # fmt: skip
 
 
 def test_ten_thousand_groups_are_averaged_and_small(two):
@@ -220,7 +221,7 @@ def test_sentences_about_changes():
     assert said == "Not clearly different from m0 (50 %) now; it was lower in m1 at 10 %."
     assert (
         change_sentence(Here, series([0.1, 0.1], [0, 0]))
-        == "No change beyond chance since m0 (10 %)."
+        == "No month differs from m0 (10 %) beyond chance."
     )
 
 

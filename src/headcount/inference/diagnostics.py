@@ -186,17 +186,22 @@ class FitTest:
 
     def run(self, q: Floats, sizes: Ints) -> tuple[Floats, Floats]:
         """P-values, and how much farther from a mixture histograms are than chance makes them."""
+        fit, far, usual, _ = self.compare(q, sizes)
+        return fit, np.maximum(far - usual, 0.0)
+
+    def compare(self, q: Floats, sizes: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+        """P-values, squared distances from a mixture; mean and deviation of those by chance."""
         far, shares = self._distance(q)
         simulator = Simulator(self._simulated, self.codes, len(self.classes))
         rng = np.random.default_rng(0)
         capped = np.minimum(sizes, simulator.enough)
-        fit, usual = np.empty(len(q)), np.empty(len(q))
+        fit, usual, spread = np.empty((3, len(q)))
         step = max(1, 2_000_000 // int(capped.max()))
         for start in range(0, len(q), step):
             part = slice(start, start + step)
             found = _exceeding(simulator, far[part], shares[part], capped[part], rng)
-            fit[part], usual[part] = found
-        return fit, np.maximum(far - usual, 0.0)
+            fit[part], usual[part], spread[part] = found
+        return fit, far, usual, spread
 
     def possible_error(self, excess: Floats) -> Floats:
         """How far off shares may be if items changed as much along the classes as across them.
@@ -237,19 +242,19 @@ def _range(text: str, values: Floats) -> str:
 
 def _exceeding(
     simulator: Simulator, far: Floats, shares: Floats, sizes: Ints, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """P-values and mean distances by simulation; most of many need few draws to be let go."""
-    p, usual = np.empty(len(far)), np.empty(len(far))
+) -> tuple[Floats, Floats, Floats]:
+    """P-values, and distances by simulation; most of many need few draws to be let go."""
+    p, usual, spread = np.empty((3, len(far)))
     going = np.arange(len(far))
     for draws in (QUICK, DRAWS) if len(far) > MANY else (DRAWS,):
         proposals = np.repeat(shares[going, None, :], draws, axis=1)
         null = simulator.run(proposals, sizes[going], rng, "bag")[0][:, :, 0]
         p[going] = (1 + (null >= far[going, None]).sum(axis=1)) / (1 + draws)
-        usual[going] = null.mean(axis=1)
+        usual[going], spread[going] = null.mean(axis=1), null.std(axis=1)
         going = going[p[going] < SURE]
         if not len(going):
             break
-    return p, usual
+    return p, usual, spread
 
 
 class ScoreTest:
@@ -283,6 +288,15 @@ class ScoreTest:
         off = self.test.possible_error(np.where(fit < LEVEL, excess, 0.0))
         return Diagnosis(bags.ids, sizes, fit, self.test.strange(q), self.condition, off=off)
 
+    def misfit(self, scores: Floats, bags: Bags) -> Floats:
+        """Squared distance from a mixture beyond chance, by what chance makes it on average.
+
+        Two standard deviations of chance are allowed for: bags that are mixtures have none.
+        """
+        q = self.test.shares(bags, self._cells(scores))
+        _, far, usual, spread = self.test.compare(q, bags.sizes)
+        return np.asarray(np.maximum(far - usual - 2 * spread, 0.0) / np.maximum(usual, 1e-12))
+
     def _cells(self, scores: Floats) -> Ints:
         found = [
             start + np.searchsorted(edges, scores[:, c].astype(np.float32))
@@ -307,7 +321,20 @@ def edges_between(values: Floats, n_cells: int) -> NDArray[np.float32]:
 
 
 def diagnose_scores(scorer: Scorer, views: Sequence[View], sizes: Ints | None = None) -> Diagnosis:
-    """Test every bag, from raw scores of its pool by each classifier.
+    """Test every bag, from raw scores of its pool by each classifier."""
+    scorer, test, mixed = _test_of(scorer, views)
+    found = test.run(mixed, views[0][1], sizes)
+    return replace(found, alike=tuple(str(c) for c in scorer.classes[test.alike]))
+
+
+def misfit_of(scorer: Scorer, views: Sequence[View]) -> Floats:
+    """How much farther every bag is from a mixture of the classes than chance makes it."""
+    _, test, mixed = _test_of(scorer, views)
+    return test.misfit(mixed, views[0][1])
+
+
+def _test_of(scorer: Scorer, views: Sequence[View]) -> tuple[Scorer, ScoreTest, Floats]:
+    """The scorer, its test, and calibrated scores of the pool.
 
     Each item counts by one of the classifiers, as a held-out item does; by which of them depends
     on the item alone.
@@ -320,6 +347,4 @@ def diagnose_scores(scorer: Scorer, views: Sequence[View], sizes: Ints | None = 
     if scorer.kind == "decision" and scorer.calibrator is None:
         scorer = scorer.with_calibrator("platt")  # values of any size, and any sum, compare then
     test = ScoreTest(scorer.calibrate(scorer.scores), scorer.codes)
-    mixed = mix_views([scores for scores, _ in views])
-    found = test.run(scorer.calibrate(mixed), views[0][1], sizes)
-    return replace(found, alike=tuple(str(c) for c in scorer.classes[test.alike]))
+    return scorer, test, scorer.calibrate(mix_views([scores for scores, _ in views]))

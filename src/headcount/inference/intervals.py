@@ -23,6 +23,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from headcount._core.frame import Frame
 from headcount._core.types import Floats, Ints
 from headcount.exceptions import InputError
+from headcount.inference.blind import tells_apart
 from headcount.inference.bounds import bounds
 from headcount.inference.simulation import Simulator
 from headcount.inference.spread import Request, Spread, spread_of
@@ -69,6 +70,12 @@ class Interval:
         unsure = np.maximum(self.variance, 1e-12).sum(axis=-1)
         known = (self.prevalence * (1 - self.prevalence)).sum(axis=-1)
         return np.asarray(np.maximum(known / unsure, 1.0))
+
+    @property
+    def middle(self) -> Floats:
+        """Middles of the intervals, made to sum to 1."""
+        middle = (self.low + self.high) / 2
+        return np.asarray(middle / np.maximum(middle.sum(axis=-1, keepdims=True), 1e-12))
 
     def to_frame(self, ids: Any = None) -> Frame:
         """One row a bag and class."""
@@ -158,7 +165,8 @@ def simulate_interval(
     request : Request
     """
     estimates, scorer = quantifier.estimate(views), quantifier.scorer_
-    if quantifier.flat_ is not None:
+    blind = request.doubt and not tells_apart(scorer.scores, scorer.codes)
+    if blind or quantifier.flat_ is not None:
         return Interval.unknown(scorer.classes, estimates, request.level)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # simulated bags have nothing to tell the user

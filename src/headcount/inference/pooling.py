@@ -58,16 +58,26 @@ class Pooling:
         of_own = noise / np.maximum(n, 1)
         if target == "bag":  # the rows are others than the labelled ones
             of_own = of_own + noise / np.maximum(sizes[:, None], 1)
-        weight = np.where(n > 0, variance / np.maximum(variance + of_own, 1e-18), 0.0)
-        mean_weight = weight.mean(axis=1, keepdims=True)  # one for all classes: shares sum to 1
-        mixed = mean_weight * own / np.maximum(n, 1) + (1 - mean_weight) * share
+        # One weight for all classes, since shares sum to 1: the one with the least squared error.
+        off, off_own = variance.sum(axis=1, keepdims=True), of_own.sum(axis=1, keepdims=True)
+        weight = np.where(n > 0, off / np.maximum(off + off_own, 1e-18), 0.0)
+        mixed = weight * own / np.maximum(n, 1) + (1 - weight) * share
         # Few groups leave open how far off answers are; own rows do not.
-        reach = t.ppf((1 + found.level) / 2, np.maximum(self.n_groups - 1, 2))
-        excess = (reach / norm.ppf((1 + found.level) / 2)) ** 2
-        spread = mean_weight**2 * of_own + (1 - mean_weight) ** 2 * variance * excess
+        spread = weight**2 * of_own + (1 - weight) ** 2 * variance * self._excess(found.level)
         low, high = bounds(mixed, spread, found.level)
         low, high = np.minimum(low, mixed), np.maximum(high, mixed)
         return Interval(found.classes, mixed, low, high, spread, found.level)
+
+    def _excess(self, level: float) -> float:
+        """Factor on a variance that was learnt from few groups (Student's t for the normal).
+
+        Classes were judged partly together, so that each tells something of the others.
+        """
+        together = PULL / (self.n_groups + PULL)
+        others = max(len(self.middle) - 1, 1)
+        alone = (1 - together) ** 2
+        free = max(self.n_groups - 1, 2) / (alone + (1 - alone) / others)
+        return float((t.ppf((1 + level) / 2, free) / norm.ppf((1 + level) / 2)) ** 2)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for a file."""
@@ -102,18 +112,31 @@ def learn_pooling(
     along = (weight[:, None] * x * y).sum()
     slope = float(np.clip((along + prior) / max(across + prior, 1e-18), 0.0, 1.0))
     scale = np.maximum(middle * (1 - middle), 1e-4)
-    rest = ((y - slope * x) ** 2 - slope**2 * variance) / scale
+    seen, claimed = (y - slope * x) ** 2 / scale, slope**2 * variance / scale
     lost = len(sizes) / max(len(sizes) - 2, 1)
 
     def beyond(chosen: Bools) -> Floats:
-        part = weight * chosen
-        by_class = part @ rest / part.sum()
-        n = chosen.sum()
-        joint = (n * by_class + PULL * by_class.mean()) / (n + PULL)
-        return np.asarray(np.maximum(joint * lost, 1e-5) * scale)
+        part, n = weight * chosen / (weight * chosen).sum(), chosen.sum()
+
+        def pulled(values: Floats) -> Floats:
+            by_class = part @ values
+            return np.asarray((n * by_class + PULL * by_class.mean()) / (n + PULL)) * lost
+
+        found = _positive(pulled(seen - claimed), pulled(seen) * np.sqrt(2 / n))
+        return np.asarray(np.maximum(found, 1e-5) * scale)
 
     every = np.ones(len(sizes), dtype=bool)
     apart = min(flagged.sum(), (~flagged).sum()) >= FEWEST
     rows = [beyond(~flagged), beyond(flagged)] if apart else [beyond(every)] * 2
     rows[1] = np.maximum(rows[0], rows[1])
     return Pooling(middle, slope, np.array(rows), len(sizes))
+
+
+def _positive(value: Floats, error: Floats) -> Floats:
+    """Mean of what a variance may be that was found with a normal error and cannot be negative.
+
+    Few groups may seem to have no error beyond what was claimed, by chance alone.
+    """
+    error = np.maximum(error, 1e-12)
+    z = np.maximum(value / error, -5.0)
+    return np.asarray(error * (z + norm.pdf(z) / norm.cdf(z)))

@@ -86,17 +86,20 @@ def sample(
     starts: Floats,
     n_jobs: int | None = None,
     burn: int = BURN,
+    worth: Floats | None = None,
 ) -> tuple[Draws, Floats]:
     """Draws of the realised shares of every bag, and how likely each component of the prior is.
 
     `starts` are shares to start from, such as `modes`; where the chains are in the end is written
     to it. Up to 2,048 items of two classes the draws are evenly spaced quantiles of the exact
-    posterior.
+    posterior. `worth` says for each bag what part of an item each of its items counts for, where
+    they tell less about the shares than as many independent ones would.
     """
     k = likelihood.shape[1]
     draws = np.empty((len(bags), n_draws, k), dtype=np.float32)
     mix = np.empty((len(bags), len(prior[1])))
-    exact = (bags.sizes <= EXACT) & (k == 2)
+    worth = np.ones(len(bags)) if worth is None else worth
+    exact = (bags.sizes <= EXACT) & (k == 2) & (worth == 1.0)
     large = bags.sizes > LARGE
     for rows, kernel in (
         (np.flatnonzero(exact), _exact),
@@ -106,11 +109,12 @@ def sample(
             states = starts[rows]
             some = bags if len(rows) == len(bags) else bags[rows]
             part = likelihood, some, prior, seeds[rows], states
-            draws[rows], mix[rows] = kernel(*part, n_draws, burn, n_jobs)
+            draws[rows], mix[rows] = kernel(*part, n_draws, burn, n_jobs, worth[rows])
             starts[rows] = states
     for s in np.flatnonzero(large):
         rng = np.random.default_rng(int(seeds[s]))
-        draws[s], mix[s] = _normal(likelihood, bags[s : s + 1], starts[s], prior, n_draws, rng)
+        bag, start = bags[s : s + 1], starts[s]
+        draws[s], mix[s] = _normal(likelihood, bag, start, prior, n_draws, rng, float(worth[s]))
     return draws, mix
 
 
@@ -143,6 +147,7 @@ def _exact(
     n_draws: int,
     _burn: int,
     n_jobs: int | None,
+    _worth: Floats,
 ) -> tuple[Draws, Floats]:
     from headcount.kernels.compiled.posterior import exact_two
 
@@ -158,10 +163,12 @@ def _gibbs(
     n_draws: int,
     burn: int,
     n_jobs: int | None,
+    worth: Floats,
 ) -> tuple[Draws, Floats]:
     from headcount.kernels.compiled.posterior import gibbs
 
-    return _filled(gibbs, likelihood, bags, (starts, *prior, seeds, burn), n_draws, n_jobs)
+    given = starts, *prior, seeds, worth, burn
+    return _filled(gibbs, likelihood, bags, given, n_draws, n_jobs)
 
 
 def _filled(
@@ -182,6 +189,7 @@ def _normal(
     prior: Prior,
     n_draws: int,
     rng: np.random.Generator,
+    worth: float = 1.0,
 ) -> tuple[Floats, Floats]:
     """Draws for one large bag: log-ratios of shares are normal around each component's mode."""
     rows = likelihood[bag.indices]
@@ -189,17 +197,19 @@ def _normal(
     pieces, evidence = [], np.empty(len(prior[0]))
     for j, alpha in enumerate(prior[0]):
         found, _ = maximise_likelihood(
-            likelihood, bag, mode, extra=alpha, em=False, tol=1e-9, max_iter=1000
+            likelihood, bag, mode, extra=alpha / worth, em=False, tol=1e-9, max_iter=1000
         )
         p = np.maximum(found[0], 1e-300)
         density = rows @ p
         owner = rows * p / density[:, None]  # responsibilities
         inner = np.diag(owner.sum(axis=0)) - owner.T @ owner
-        curvature = (m + alpha.sum()) * (np.diag(p) - np.outer(p, p)) - inner
+        whole = (worth * m + alpha.sum()) * (np.diag(p) - np.outer(p, p))
+        curvature = whole - worth * inner
         free = np.delete(np.arange(k), int(np.argmax(p)))
         factor = np.triu(factored(curvature[np.ix_(free, free)])[0])
         height = gammaln(alpha.sum()) - gammaln(alpha).sum() + alpha @ np.log(p)
-        evidence[j] = np.log(density).sum() + height - np.log(np.diag(factor)).sum() + prior[1][j]
+        height += worth * np.log(density).sum()
+        evidence[j] = height - np.log(np.diag(factor)).sum() + prior[1][j]
         values, vectors = np.linalg.eigh(inner)
         root = vectors * np.sqrt(np.maximum(values, 0))
         pieces.append((owner.mean(axis=0), inner, root, free, factor))

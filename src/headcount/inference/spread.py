@@ -8,7 +8,9 @@ prior, Beaumont et al. 2002).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -34,6 +36,12 @@ class Spread:
     variance: Floats
     levels: Floats
 
+    @classmethod
+    def joined(cls, parts: Sequence[Spread]) -> Spread:
+        """That of the bags of all parts."""
+        columns = zip(*((p.mean, p.variance, p.levels) for p in parts), strict=True)
+        return cls(*(np.concatenate(column) for column in columns))
+
 
 @dataclass(frozen=True)
 class Request:
@@ -49,6 +57,8 @@ class Request:
     n_draws : int, default 300
         Simulated bags for every bag.
     random_state : int, default 0
+    doubt : bool, default True
+        Whether the interval is 0 to 1 where scores tell no class from the others.
     """
 
     level: float = 0.95
@@ -56,6 +66,7 @@ class Request:
     target: str = "bag"
     n_draws: int = 300
     random_state: int = 0
+    doubt: bool = True
 
     def __post_init__(self) -> None:
         check.at_least("level", self.level, 0.5, 0.999)
@@ -118,6 +129,19 @@ def from_pairs(
     levels = np.full(len(mean), request.level)
     if request.simultaneous:
         levels = joint_level(weight, carried, mean, variance, request.level)
+    return Spread(mean, variance, levels)
+
+
+def spread_of_draws(draws: Any, sizes: Ints, request: Request) -> Spread:
+    """The same from draws of a posterior, of shape (bags, draws, classes)."""
+    exact = draws.astype(np.float64)
+    mean, variance = exact.mean(axis=1), exact.var(axis=1)
+    if request.target == "population":
+        variance = variance + (exact * (1 - exact)).mean(axis=1) / sizes[:, None]
+    levels = np.full(len(draws), request.level)
+    if request.simultaneous:
+        weight = np.full_like(exact, 1 / exact.shape[1])
+        levels = joint_level(weight, exact, mean, variance, request.level)
     return Spread(mean, variance, levels)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headcount._core.types import Floats, Ints
+from headcount.inference.blind import tells_apart
 from headcount.inference.diagnostics import FEW, Diagnosis, FitTest, diagnose_scores
 from headcount.inference.intervals import Interval
 from headcount.inference.small import SmallGroups
@@ -50,6 +51,14 @@ def bound_groups(kept: Kept, order: Sequence[int], request: Request) -> tuple[In
         for name in ("prevalence", "low", "high", "variance")
     }
     return replace(intervals[0], **joined), np.concatenate(counted)[place]
+
+
+def bound_together(kept: Kept, order: Sequence[int], owner: Ints, request: Request) -> Interval:
+    """Estimates with bounds of groups that are joined; `owner` says into which, in this order."""
+    place = np.empty(len(order), dtype=np.int64)
+    place[np.asarray(order)] = owner
+    part, sizes = kept.together(place)
+    return bound_part(kept.model, part, np.round(sizes).astype(np.int64), request)
 
 
 def diagnose_groups(kept: Kept, order: Sequence[int]) -> Diagnosis:
@@ -100,11 +109,19 @@ def bound_part(model: Model, part: Part, sizes: Ints, request: Request) -> Inter
     """Estimates with bounds of groups that are all small, or all not."""
     quantifier = model.quantifier
     exact = sizes.max() < FEW and part.mixed[1].sizes.max() < FEW  # weighted rows stand for many
-    if exact and quantifier.flat_ is None and quantifier.method_tags().corrects:
+    tells = quantifier.flat_ is None and tells_apart(model.scorer.scores, model.scorer.codes)
+    if exact and tells and quantifier.method_tags().corrects:
         return _small(model).bound(*part.mixed, request)
-    found: Interval = quantifier.bound(part.folds, sizes, request)
-    found = found.widened(model.widening(sizes))
-    return found if part.whole is None else found.around(quantifier.estimate([part.whole]))
+    of_rows = replace(request, target="bag")
+    found: Interval = quantifier.bound(part.folds, sizes, of_rows).widened(model.widening(sizes))
+    if part.whole is not None:
+        found = found.around(quantifier.estimate([part.whole]))
+    if request.target == "bag" or quantifier.flat_ is not None:
+        return found
+    # The luck of which rows there are is known, and not widened.
+    n = sizes[:, None]
+    smooth = (n * found.prevalence + 0.5) / (n + 1)
+    return found.loosened(np.sqrt(smooth * (1 - smooth) / n))
 
 
 def _small(model: Model) -> SmallGroups:

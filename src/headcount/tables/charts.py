@@ -16,6 +16,8 @@ from headcount._core.types import Bools, Floats, Ints
 
 WIDE, HIGH = 1000, 200  # of the picture, in its own units
 MOST_POINTS = 120  # of a chart; more are averaged
+FINE = 80  # points from which on dots are small, and most are left out
+SHORT = 8  # letters of a period's name that a narrow screen has room for four times
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
 CHART_STYLE = """
@@ -36,6 +38,7 @@ CHART_STYLE = """
 .chart .band { fill: var(--est); opacity: .22; stroke: none; }
 .chart .est { stroke: var(--est); stroke-width: 2; }
 .chart .dot { stroke: var(--est); stroke-width: 7; } .chart .dot.changed { stroke: var(--changed); }
+.chart .dot.fine { stroke-width: 3.5; } .chart .pillar { fill: var(--est); opacity: .6; }
 .chart .hole { stroke: light-dark(#fff, #16181c); stroke-width: 3.5; }
 .chart .count { stroke: var(--count); stroke-width: 1.6; stroke-dasharray: 2 5; }
 .chart .true { stroke: currentColor; stroke-width: 4; }
@@ -63,7 +66,7 @@ CHART_STYLE = """
   border-radius: 5px; background: light-dark(#1b1d21, #e6e6e6); color: light-dark(#fff, #16181c);
   max-width: 18rem; }
 @media (max-width: 600px) { .bars { font-size: .8rem; gap: .15rem .4rem; }
-  .xs .minor { display: none; } .chart svg { height: 11rem; } }
+  .xs .minor, .long .mid { display: none; } .chart svg { height: 11rem; } }
 """
 
 # Shows the numbers under a finger or a pointer; without it the browser's own tips do.
@@ -132,35 +135,30 @@ class Series:
         values += [] if self.truth is None else [self.truth]
         return float(np.nanmax(np.concatenate(values)))
 
-    def thinned(self, most: int = MOST_POINTS) -> Series:
-        """Averages of neighbours, weighing by rows, where there are more than can be seen.
-
-        An average differs from the first where their average bounds do not meet, which is rather
-        too careful, and carries a warning where most of its groups do.
-        """
+    def thinned(self) -> Series:
+        """Averages of neighbours by rows, with warnings where most of them have some."""
         n = len(self.names)
-        if n <= most:
+        if n <= MOST_POINTS:
             return self
-        starts = np.arange(most) * n // most
+        starts = run_starts(n)
         weight = np.add.reduceat(self.sizes, starts)
 
         def mean(values: Floats) -> Floats:
             return np.asarray(np.add.reduceat(values * self.sizes, starts) / weight)
 
         ends = np.append(starts[1:], n) - 1
-        low, high = mean(self.low), mean(self.high)
         return Series(
             [self.names[a] for a in starts],
             (self.at[starts] + self.at[ends]) // 2,
             weight,
             mean(self.share),
-            low,
-            high,
+            mean(self.low),
+            mean(self.high),
             mean(self.counted),
             mean(self.flagged.astype(float)) > 0.5,
-            (low > high[0]) | (high < low[0]),
+            np.zeros(len(starts), dtype=bool),
             None if self.truth is None else mean(self.truth),
-            -(-n // most),
+            -(-n // MOST_POINTS),
         )
 
     def ordered(self) -> Series:
@@ -185,6 +183,11 @@ class Series:
             said += f"; the truth is {percent(self.truth[i])}"
         said += "; differs from the beginning beyond chance" * bool(self.changed[i])
         return said + "; with a warning" * bool(self.flagged[i])
+
+
+def run_starts(n: int) -> Ints:
+    """Where the runs of neighbours start that are averaged."""
+    return np.arange(MOST_POINTS) * n // MOST_POINTS
 
 
 def scale_top(highest: float) -> float:
@@ -236,7 +239,7 @@ def histogram(series: Series, top: float) -> str:
     step = WIDE / n_bins
     tallest = max(1, counts.max())
     bars = "".join(
-        f"<rect class=band x={b * step + 2:.0f} width={step - 4:.0f} "
+        f"<rect class=pillar x={b * step + 2:.0f} width={step - 4:.0f} "
         f"y={HIGH * (1 - n / tallest):.1f} height={HIGH * n / tallest:.1f}><title>{n:,} groups "
         f"with {percent(top * b / n_bins)} to {percent(top * (b + 1) / n_bins)}</title></rect>"
         for b, n in enumerate(counts.tolist())
@@ -298,9 +301,10 @@ def _line(x: Floats, values: Floats, top: float, kind: str) -> str:
 def _dot(x: float, series: Series, i: int, top: float) -> str:
     y = float(_y(series.share[i : i + 1], top)[0])
     found = ""
-    if len(series.names) <= 80 or series.flagged[i] or series.changed[i]:
-        kind = '"dot changed"' if series.changed[i] else "dot"
-        found = f'<path class={kind} d="M{x:.1f} {y:.1f}h0" />'
+    many = len(series.names) > FINE
+    if not many or series.flagged[i] or series.changed[i]:
+        kind = "dot" + " changed" * bool(series.changed[i]) + " fine" * many
+        found = f'<path class="{kind}" d="M{x:.1f} {y:.1f}h0" />'
     if series.flagged[i]:
         found += f'<path class=hole d="M{x:.1f} {y:.1f}h0" />'
     if series.truth is not None and not np.isnan(series.truth[i]):
@@ -339,4 +343,5 @@ def _x_labels(series: Series, x: Floats) -> str:
         found.append(
             f"<span{f' class={kind}' * bool(kind)} style='left:{x[i] / WIDE:.1%}'>{text}</span>"
         )
-    return f"<div class=xs>{''.join(found)}</div>"
+    kind = "xs" if max(map(len, series.names)) <= SHORT else '"xs long"'
+    return f"<div class={kind}>{''.join(found)}</div>"

@@ -18,7 +18,7 @@ from headcount.data.tables import as_names
 from headcount.exceptions import HeadcountWarning, InputError
 from headcount.inference.intervals import Interval
 from headcount.inference.spread import Request
-from headcount.tables.answer import adjust, bound_groups, diagnose_groups
+from headcount.tables.answer import adjust, bound_groups, bound_together, diagnose_groups
 from headcount.tables.kept import Kept
 from headcount.tables.labelled import label_names, look_at_dates
 from headcount.tables.model import Model
@@ -166,6 +166,9 @@ def _estimated(
         found = bound_groups(kept, order, replace(request, target=target))[0]
         return adjust(found, diagnosis, groups, names, sizes, target)
 
+    def together(owner: Ints) -> Interval:
+        return bound_together(kept, order, owner, request)
+
     return Count(
         names,
         sizes,
@@ -178,6 +181,8 @@ def _estimated(
         tuple(notes),
         kept.model,
         bound if request.target == "bag" else None,
+        np.maximum(kept.effective()[order], 1.0),
+        together if groups is None else None,
     )
 
 

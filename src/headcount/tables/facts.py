@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from headcount.data.groups import MISSING, UNREADABLE
 from headcount.data.tables import as_names
 from headcount.exceptions import InputError, choose
 from headcount.inference.diagnostics import FEW, LEVEL
-from headcount.tables.change import changes, first_group
-from headcount.tables.charts import Series, between, percent
+from headcount.inference.intervals import Interval
+from headcount.tables.change import changes, differ_from_first, first_group
+from headcount.tables.charts import MOST_POINTS, Series, between, percent, run_starts
+from headcount.tables.combine import join
 from headcount.tables.result import Count
 
 RECENT = 3  # periods that tell which classes are frequent now
@@ -71,10 +74,29 @@ class Facts:
         """A number of groups in words."""
         return f"{n:,} {self.noun}{'s' * (n != 1)}"
 
+    @cached_property
+    def whole(self) -> Interval:
+        """Shares with bounds of all rows."""
+        return join(self.found, np.zeros(len(self.found.groups), dtype=np.int64))
+
+    @cached_property
+    def averages(self) -> tuple[Interval, Bools]:
+        """Neighbouring periods together, and whether they differ from the first."""
+        starts = run_starts(len(self.keep))
+        owner = np.full(len(self.found.groups), MOST_POINTS)  # what is not kept comes last
+        owner[self.keep] = np.searchsorted(starts, np.arange(len(self.keep)), side="right") - 1
+        joined = join(self.found, owner)
+        return joined, differ_from_first(self.found, joined, owner)
+
     def series(self, c: int) -> Series:
         """Shares of one class over time, or in groups; very many periods are averaged."""
-        whole = self.whole_series(c)
-        return whole.thinned() if self.over_time else whole
+        series = self.whole_series(c)
+        if not self.over_time or len(series.names) <= MOST_POINTS:
+            return series
+        joined, changed = self.averages
+        drawn = {name: getattr(joined, name)[:MOST_POINTS, c] for name in ("low", "high")}
+        share = joined.prevalence[:MOST_POINTS, c]
+        return replace(series.thinned(), share=share, changed=changed[:MOST_POINTS, c], **drawn)
 
     def whole_series(self, c: int) -> Series:
         """Shares of one class in every kept group."""
@@ -94,31 +116,53 @@ class Facts:
 
     def rest(self, classes: list[int]) -> Series:
         """All other classes than these together; the bounds hold if those of the classes do."""
-        interval, keep = self.found.interval, self.keep
-        other = [c for c in range(len(self.names)) if c not in classes]
+        other = self._but(classes)
+        series = self.series(other[0])
+        interval, rows = self.found.interval, self.keep
+        if series.step > 1:
+            interval, rows = self.averages[0], np.arange(MOST_POINTS)
+        share, low, high = _together(interval, rows, other, classes)
 
-        def total(values: Floats, columns: list[int]) -> Floats:
-            return np.asarray(values[keep][:, columns].sum(axis=1))
+        def total(name: str) -> Floats | None:
+            each = [getattr(self.series(c), name) for c in other]
+            return None if each[0] is None else np.asarray(np.sum(each, axis=0))
 
-        low = np.maximum(total(interval.low, other), 1 - total(interval.high, classes))
-        high = np.minimum(total(interval.high, other), 1 - total(interval.low, classes))
-        share = total(interval.prevalence, other)
-        truth = self.found.truth
-        whole = replace(
-            self.whole_series(other[0]),
-            share=share,
-            low=np.clip(np.minimum(low, share), 0, 1),
-            high=np.clip(np.maximum(high, share), 0, 1),
-            counted=total(self.found.counted, other),
-            changed=np.zeros(len(keep), dtype=bool),
-            truth=None if truth is None else total(truth, other),
+        counted, truth = np.asarray(total("counted")), total("truth")
+        changed = np.zeros(len(series.names), dtype=bool)
+        return replace(
+            series, share=share, low=low, high=high, counted=counted, truth=truth, changed=changed
         )
-        return whole.thinned() if self.over_time else whole
+
+    def now(self, classes: list[int]) -> tuple[float, float, float]:
+        """Share and bounds of classes together: in the last period, or in all rows."""
+        if self.over_time:
+            last = self.series(classes[0]) if len(classes) == 1 else self.rest(self._but(classes))
+            return float(last.share[-1]), float(last.low[-1]), float(last.high[-1])
+        found = _together(self.whole, np.arange(1), classes, self._but(classes))
+        share, low, high = (float(values[0]) for values in found)
+        return share, low, high
+
+    def _but(self, classes: list[int]) -> list[int]:
+        return [c for c in range(len(self.names)) if c not in classes]
 
     def flagged(self, names: tuple[str, ...]) -> list[str]:
         """Groups that carry one of these flags."""
         found = self.found
         return [n for g, n in enumerate(found.groups) if set(names) & set(found.flags(g))]
+
+
+def _together(
+    found: Interval, rows: Ints, classes: list[int], others: list[int]
+) -> tuple[Floats, Floats, Floats]:
+    """Share and bounds of classes together, by their own bounds and by those of the others."""
+
+    def total(values: Floats, columns: list[int]) -> Floats:
+        return np.asarray(values[rows][:, columns].sum(axis=1))
+
+    share = total(found.prevalence, classes)
+    low = np.maximum(total(found.low, classes), 1 - total(found.high, others))
+    high = np.minimum(total(found.high, classes), 1 - total(found.low, others))
+    return share, np.clip(np.minimum(low, share), 0, 1), np.clip(np.maximum(high, share), 0, 1)
 
 
 def gather_facts(found: Count, only: str | None = None) -> Facts:
@@ -160,14 +204,6 @@ def _changes(found: Count, keep: Ints) -> tuple[Bools, str | None]:
     return changed, reference
 
 
-def now_share(facts: Facts, series: Series) -> tuple[float, float, float]:
-    """Share and bounds of the last period, or of all rows where groups do not follow in time."""
-    if facts.over_time:
-        return float(series.share[-1]), float(series.low[-1]), float(series.high[-1])
-    weight = series.sizes / series.sizes.sum()
-    return float(weight @ series.share), float(weight @ series.low), float(weight @ series.high)
-
-
 def change_sentence(facts: Facts, series: Series) -> str:
     """What changed and since when, for one class."""
     if len(series.names) < 2:
@@ -180,7 +216,7 @@ def change_sentence(facts: Facts, series: Series) -> str:
     start = series.names.index(reference)
     before = f"{reference} ({percent(series.share[start])})"
     if not series.changed.any():
-        return f"No change beyond chance since {before}."
+        return f"No {facts.noun} differs from {before} beyond chance."
     runs = _runs(series.changed)
     first, last = runs[-1]
     higher = series.share[first] > series.share[start]
@@ -281,7 +317,7 @@ def most_different(facts: Facts, series: Series, n: int = 20) -> Ints:
         base = series.share[series.names.index(facts.reference)]
         sure = series.changed
     else:
-        base = now_share(facts, series)[0]
+        base = float(series.sizes @ series.share / series.sizes.sum())
         sure = ((series.low > base) | (series.high < base)) & (series.sizes >= FEW)
     far: Floats = np.where(sure, np.abs(series.share - base), -1.0)
     order = np.argsort(-far if sure.any() else -series.sizes, kind="stable")[:n]

@@ -225,7 +225,7 @@ class _Tried:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 fresh, views = answer(rest, np.concatenate(each), bags)
-                bound = fresh.bound(views, bags.sizes, Request(n_draws=120))
+                bound = fresh.bound(views, bags.sizes, Request(n_draws=120, doubt=False))
                 mixed = mix_views([scores for scores, _ in views]), bags
                 flagged[here] = diagnose_scores(fresh.scorer_, [mixed]).fit < LEVEL
             found[here], variance[here] = bound.prevalence, bound.variance

@@ -114,6 +114,34 @@ class Kept:
         if self.large.numbers:
             yield self.large.part()
 
+    def together(self, owner: Ints) -> tuple[Part, Floats]:
+        """Groups joined into larger ones, and how many equal rows these are worth.
+
+        Parameters
+        ----------
+        owner : for each group, the number of the one that it goes to
+        """
+        kind, held = self.model.scorer.kind, self.model.scorer.scores
+        several = self.n_folds + 1 + self.has_whole
+        sketches = [Sketch.of(self.k, kind, held) for _ in range(several)]
+        for part in self.parts():
+            views = [*part.folds, part.mixed, *([part.whole] if part.whole else [])]
+            for sketch, (scores, bags) in zip(sketches, views, strict=True):
+                each = self.weight[part.groups] / bags.sizes
+                own = np.repeat(owner[part.groups], bags.sizes)
+                sketch.add(scores[bags.indices], own, np.repeat(each, bags.sizes))
+        points = [sketch.points() for sketch in sketches]
+        n = int(owner.max()) + 1
+        joined = Part(
+            np.arange(n),
+            points[: self.n_folds],
+            points[self.n_folds],
+            points[-1] if self.has_whole else None,
+            np.zeros((n, 0)),
+        )
+        weight, squares = (np.bincount(owner, w) for w in (self.weight, self.squares))
+        return joined, np.maximum(weight**2 / np.maximum(squares, 1e-300), 1.0)
+
     def _count(self, groups: Ints, weights: Floats | None) -> None:
         n = max(len(self.rows), int(groups.max()) + 1)
         if n > MOST:

@@ -155,7 +155,8 @@ def _fit(
         maker.set_params(vectorizer=vectorizer)
     if rows.groups is None:
         return inputs, maker.fit(rows.items, rows.labels).best_quantifier_
-    maker.set_params(cv=split_by_group(rows.labels, rows.groups), budget=CHOICE * maker.budget)
+    split_by_group(rows.labels, rows.groups)  # says it if there are too few
+    maker.set_params(budget=CHOICE * maker.budget)
     chosen = maker.fit(rows.items, rows.labels, groups=rows.groups).best_quantifier_
     return inputs, fit_evenly(chosen, classifiers_of(chosen), rows)
 

@@ -102,7 +102,7 @@ class Model:
             return labels
         return np.where(np.isin(labels, rare["classes"]), rare["as"], labels)
 
-    def widening(self, sizes: Ints) -> Floats:
+    def widening(self, sizes: Ints | Floats) -> Floats:
         """By how much intervals are widened, as the check at fitting asked for."""
         factors = (self.summary.get("quality") or {}).get("factors") or (1.0, 1.0)
         return widen_by(tuple(factors), sizes)

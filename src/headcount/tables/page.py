@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,6 @@ from headcount.tables.facts import (
     judge_trust,
     list_warnings,
     most_different,
-    now_share,
 )
 from headcount.tables.result import Count
 from headcount.tables.words import learnt_text
@@ -109,21 +108,24 @@ def _cards(facts: Facts) -> str:
     when = last.names[-1] if facts.over_time else ""
     if last.step > 1:
         when = f"the last {last.step} {facts.noun}s"
-    cards = [_card(facts, facts.names[c], facts.series(c), when) for c in classes]
+    cards = [
+        _card(facts.now([c]), facts.names[c], when, change_sentence(facts, facts.series(c)))
+        for c in classes
+    ]
     left = len(facts.names) - len(classes)
     if left > 1 or (left == 1 and len(facts.names) > 2):
-        cards.append(_card(facts, f"{OTHERS} ({left})", facts.rest(classes), when, change=False))
+        others = [c for c in range(len(facts.names)) if c not in classes]
+        cards.append(_card(facts.now(others), f"{OTHERS} ({left})", when))
     return f"<div class=cards>{''.join(cards)}</div>"
 
 
-def _card(facts: Facts, name: str, series: Series, when: str, *, change: bool = True) -> str:
-    share, low, high = now_share(facts, series)
+def _card(now: tuple[float, float, float], name: str, when: str, told: str = "") -> str:
+    share, low, high = now
     where = f" in {escape(when)}" if when else ""
-    told = change_sentence(facts, series) if change else ""
     return (
         f"<div class=card><div class=what>{escape(name)}{where}</div>"
         f"<div class=big>{percent(share)}</div><div>{_sure(low, high)}</div>"
-        + (f"<p>{escape(told)}</p>" if told else "")
+        + (f"<p>{escape(told).replace(' %', '&nbsp;%')}</p>" if told else "")
         + "</div>"
     )
 
@@ -152,7 +154,8 @@ def _charts(facts: Facts) -> str:
     named = [(facts.names[c], facts.series(c)) for c in classes]
     tops = [series.top() for _, series in named]
     large = [top >= COMPARABLE * max(tops) for top in tops]
-    parts = [f"<h2>{escape(label)}</h2>", _key(facts, named[0][1])]
+    changed = np.any([series.changed for _, series in named], axis=0)
+    parts = [f"<h2>{escape(label)}</h2>", _key(facts, replace(named[0][1], changed=changed))]
     parts.append(_multiples(facts, [n for n, big in zip(named, large, strict=True) if big]))
     rare = [n for n, big in zip(named, large, strict=True) if not big]
     parts.append(_multiples(facts, rare, "Rarer classes, enlarged"))

@@ -39,6 +39,13 @@ class Count:
     notes: tuple[Note, ...] = ()
     model: Model | None = None
     bound: Callable[[str], Interval] | None = None
+    effective: Floats | None = None  # rows that tell as much as weighted ones
+    together: Callable[[Ints], Interval] | None = None  # bounds of groups that are joined
+
+    @property
+    def worth(self) -> Floats:
+        """Rows of each group, or equal rows that tell as much as the weighted ones."""
+        return self.sizes.astype(float) if self.effective is None else self.effective
 
     @cached_property
     def of_population(self) -> Count:

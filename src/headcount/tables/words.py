@@ -139,6 +139,7 @@ def _compared_on(choice: dict[str, Any]) -> str:
     return {
         "groups": f"groups of about {size} rows that they had not seen",
         "periods": f"periods of about {size} rows that came after what they had seen",
+        "too few groups": f"bags of {size} held-out rows, since no group can be left out",
     }.get(choice.get("bags", "drawn"), f"bags of {size} held-out rows")
 
 
