@@ -198,7 +198,8 @@ def main() -> None:
     """Measure what is missing, and print the tables."""
     warnings.simplefilter("ignore")
     n, splits = int(_option("--labelled", "2000")), int(_option("--splits", "5"))
-    names = _option("--tasks", ",".join((*tasks.TABULAR, "T1A", "reviews"))).split(",")
+    usual = (*tasks.TABULAR, "T1A", "reviews", "domains", "emotions")
+    names = _option("--tasks", ",".join(usual)).split(",")
     results: dict = {name: [] for name in names}
     for split in range(splits):
         for name in names:

@@ -1,6 +1,7 @@
 """BayesQuantifier and AutoQuantifier against QuaPy's and mlquantify's best, on equal scores.
 
-    python benchmarks/contest.py [refitted] [--tasks T1A,magic] [--protocols Kraemer,mild] [--kept]
+    python benchmarks/contest.py [refitted] [--tasks T1A,magic] [--protocols Kraemer,mild]
+        [--skip Auto] [--kept]
 
 The real sets are looked for in HEADCOUNT_SHARED_DATA; run it in the environment of `make peers`.
 
@@ -37,6 +38,7 @@ EXPECT = {
     "bags": "learn",
 }
 MEASURES = ("ae", "rae")
+SKIPPED = sys.argv[sys.argv.index("--skip") + 1].split(",") if "--skip" in sys.argv else []
 Answer = Callable[[Bags, str, str], np.ndarray]  # bags, measure, protocol
 
 
@@ -137,6 +139,8 @@ def measured(name: str, scorer: str, protocols: Collection[str], kept_only: bool
         kept = json.loads(path.read_text()) if path.exists() else {}
         drawn = dict(task.bags(N_BAGS.get(name, 150 if task.train.shape[1] == 2 else 100)))
         for method, answer in () if kept_only else contestants(task):
+            if method in SKIPPED:
+                continue
             for protocol, bags in drawn.items():
                 if protocol not in protocols:
                     continue

@@ -39,7 +39,8 @@ from headcount import (
     measure,
 )
 from headcount.scores import cross_fit
-from headcount.selection import auto
+from headcount.selection import auto, judging
+from headcount.selection.cases import natural_cases
 from headcount.selection.passes import run_passes
 from headcount.text import TfIdf
 
@@ -150,13 +151,20 @@ def errors_of(name: str, number: int, split: Split) -> dict[str, list[float]]:
 def share_passes() -> None:
     """Let AutoQuantifier use the same passes for either measure, which it would make anew."""
     kept: list = []
+    cases: dict[int, list] = {}
 
     def once(*settings) -> list:
         if not kept:
             kept.extend(run_passes(*settings))
         return kept
 
+    def once_each(recipe, data, parts) -> list:
+        if id(recipe) not in cases:  # of a pass that is kept
+            cases[id(recipe)] = natural_cases(recipe, data, parts)
+        return cases[id(recipe)]
+
     auto.run_passes = once
+    judging.natural_cases = once_each
 
 
 def table(results: dict[str, list[dict[str, list[float]]]]) -> Iterator[str]:

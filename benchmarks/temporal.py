@@ -3,8 +3,8 @@
 ``python benchmarks/temporal.py ../shared/data out/`` writes three studies and their controls into
 the folder, to be run by ``headcount study run``: `hand.toml`, every method on three sets;
 `balanced.toml`, standard against balanced training on five windows of the news and five controls;
-and `ranks.toml`, every method on the windows of the news. ``python benchmarks/temporal.py out/bal``
-prints means and standard errors of the second.
+and `ranks.toml`, every method on the windows of the news, the tweets and a control.
+``python benchmarks/temporal.py out/bal`` prints means and standard errors of the second.
 """
 
 from __future__ import annotations
@@ -111,6 +111,7 @@ def write_studies(data: Path, out: Path) -> None:
     methods = example("temporal").split("[[methods]]", 1)[1].split("[[datasets]]")[0]
     for key in ("balanced", "intervals"):
         methods = methods.replace(f"{key} = true\n", "")
+    sets += TWEETS.format(data=data) + CONTROL.format(seed=0)
     ranked = f"{head.format('ranks over time')}[[methods]]{methods}{sets}"
     (out / "ranks.toml").write_text(ranked)
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
@@ -28,10 +29,10 @@ from headcount import (
     UniformPrevalence,
 )
 from headcount.methods.files import load, save
-from headcount.scores.scorer import Scorer
 from headcount.scores.sources import given_source, sources_for
-from headcount.selection.cases import cut_dates, group_cases
-from headcount.selection.passes import Labelled, run_passes
+from headcount.selection.cases import cut_dates, leave_out_groups
+from headcount.selection.judging import _affordable
+from headcount.selection.passes import Labelled, Pass, run_passes
 from headcount.testing import check_quantifier
 
 
@@ -102,11 +103,73 @@ def test_a_blend_is_taken_where_it_is_worth_it():
     assert abs(auto.predict(X)[1] - (y == "b").mean()) < 0.05
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class Inward(SLD):
+    """Errs towards the middle, by a known amount."""
+
+    by: float = 0.0
+
+    def aggregate(self, scores, bags):
+        p = super().aggregate(scores, bags)[:, 1]
+        p = p + np.where(p < 0.5, self.by, -self.by)
+        return np.column_stack([1 - p, p])
+
+
+def test_on_drawn_bags_the_first_is_passed_over_only_if_it_is_clearly_worse():
+    X, y = items(800, gap=5.0)
+
+    def chosen(by, **told):
+        some = {"first": Inward(by=by), "second": Inward(by=0.3)}
+        auto = AutoQuantifier(LogisticRegression(), expect="any shift", candidates=some)
+        return auto.fit(X, y, **told).choice_.method
+
+    assert chosen(0.32) == "first"
+    assert chosen(0.4) == "second"
+    # Groups that were left out are bags of their own, each with its own luck.
+    assert chosen(0.32, groups=np.arange(len(y)) % 20) == "second"
+
+
 def test_no_time_still_gives_an_answer():
     X, y = items(300)
     auto = AutoQuantifier(budget=0).fit(X, y)
     assert len(auto.results_["method"]) == 1
     assert isinstance(auto.best_quantifier_, BayesQuantifier)
+
+
+def test_where_time_is_short_some_items_are_learnt_from_and_it_is_said(monkeypatch):
+    from headcount.selection import passes
+
+    # A classifier takes 100 seconds for all items, or so a part of them tells.
+    monkeypatch.setattr(passes, "_expected_seconds", lambda _source, data: len(data) / 80)
+    X, y = (part[:8000] for part in items(8000))
+    y[:30] = "c"
+    linear = sources_for(X, 3)[0]
+    some = passes.as_many_as_fit(linear, Labelled(X, y), time.monotonic() + 50.5)
+    assert 3900 < len(some) < 4100 and len(some.X) == len(some)
+    assert (some.y == "c").sum() >= 20
+    apart = Labelled(X, y, groups=np.arange(8000) % 7)
+    for data in (apart, Labelled(X[:2000], y[:2000])):  # groups are whole, and 2,000 are few
+        assert passes.as_many_as_fit(linear, data, time.monotonic()) is data
+    monkeypatch.setattr(passes, "_expected_seconds", lambda *_: 1e9)
+    auto = AutoQuantifier(budget=1000, candidates=QUICK).fit(X, y)
+    assert auto.choice_.items == (len(auto.best_quantifier_.scorer_.codes), 8000)
+    assert "of 8,000 items: time was short." in auto.summary_
+
+
+def test_a_classifier_is_tried_with_one_setting_where_there_is_no_time_for_all(monkeypatch):
+    from headcount.selection import passes
+
+    def expected(source, _data):
+        return 10.0 * sum(len(some) for some in source.families.values())
+
+    monkeypatch.setattr(passes, "_expected_seconds", expected)
+    X, y = items(300)
+    linear, *_, boosting = sources_for(X, 2)
+    # Five linear classifiers would take 50 seconds, three settings of boosting 30.
+    found = run_passes([linear, boosting], Labelled(X, y), time.monotonic() + 25, lambda _: None)
+    names = [p.name for p in found if p.scorer is not None and len(p.recipe) == 1]
+    firsts = ["logistic regression, C = 1", "discriminant analysis"]
+    assert names == [*firsts, "gradient boosting, 15 leaves"]
 
 
 def test_strengths_of_the_classifier_are_tried():
@@ -375,12 +438,77 @@ def test_a_class_that_appears_late_leaves_the_earlier_dates():
         assert set(codes[past]) == {0, 1} == set(codes[after])
 
 
-def test_pieces_of_a_group_are_no_bags():
-    groups = np.repeat(list("abcd"), 10)
-    codes = np.tile([0, 1], 20)
-    fold = np.repeat([0, 0, 1, 1], 10)
-    fold[:4] = 1  # items of the first group that were spread over the folds
-    scores = np.column_stack([1 - codes, codes]) * 0.8 + 0.1
-    scorer = Scorer(np.arange(2), np.full(2, 0.5), scores, codes, fold=fold)
-    sizes = [case.sizes.tolist() for case in group_cases(scorer, groups)]
-    assert sizes == [[6, 10], [10, 10]]
+def test_groups_are_left_out_whole_and_once():
+    groups = np.repeat(list("abcdefg"), 20)
+    codes = np.tile([0, 1], 70)
+    codes[:40:2] = 2  # this class is in two groups alone
+    seen = []
+    for learnt, other in leave_out_groups(groups, codes, 15):
+        assert not set(groups[learnt]) & set(groups[other])
+        assert np.bincount(codes[learnt])[np.unique(codes[other])].min() >= 15
+        seen += np.unique(groups[other]).tolist()
+    assert sorted(seen) == list("abcdefg")
+    assert len(list(leave_out_groups(groups, codes, 15, n_parts=2))) == 2
+    assert not list(leave_out_groups(np.repeat("a", 140), codes, 15))
+
+
+def test_groups_are_judged_as_they_are_learnt():
+    """By folds of items, or by the splitter that was given; item numbers of all fit no part."""
+    X, y = items(60)
+    groups = np.repeat(list("abcdef"), 10)
+    rows = np.arange(40)
+    plain = Labelled(X, y, groups)
+    assert plain.over_items().groups is None
+    assert plain.part(rows).over_items().cv == 5
+    splitter = Labelled(X, y, groups, cv=GroupKFold(3))
+    for some in (splitter.over_items(), splitter.part(rows).over_items()):
+        assert some.cv is splitter.cv and some.groups is not None
+    pairs = Labelled(X, y, groups, cv=[(np.arange(30), np.arange(30, 60))])
+    assert pairs.part(rows).cv == 5
+
+
+def test_a_short_budget_makes_the_quick_scores_anew():
+    losses = [np.full(4, value) for value in (0.5, 0.4, 0.3)]
+    there = [
+        Pass(name, (), None, loss, seconds)
+        for name, loss, seconds in zip("abc", losses, (1.0, 4.0, 100.0), strict=True)
+    ]
+    assert [p.name for p in _affordable(there, 1e9)[0]] == ["b", "c"]
+    few, times = _affordable(there, 15.0)
+    assert [p.name for p in few] == ["a", "b"] and times == 3
+    assert [p.name for p in _affordable(there, 0.0)[0]] == ["a"]
+
+
+def test_one_group_cannot_be_left_out():
+    X, y = items(2500, 3)
+    quick = {"n_worlds": 2, "n_draws": 60}
+    some = {"plain": BayesQuantifier(**quick), "careful": BayesQuantifier(drift=4, **quick)}
+    auto = AutoQuantifier(LogisticRegression(), periods=True, candidates=some)
+    auto.fit(X, y, groups=np.full(len(y), "2020"))
+    assert auto.choice_.bags == "too few groups" and "no group can be left out" in auto.summary_
+    assert auto.choice_.method == "careful"  # it costs next to nothing on drawn bags
+    weights = np.exp(auto.best_quantifier_.prior_[1])
+    np.testing.assert_allclose(weights, weights[0])  # one year tells nothing about other years
+
+
+def sentiments(rng, n_groups, moving, size=150):
+    """Groups of any shares, whose classes move together by so much in three features."""
+    X, y, groups = [], [], []
+    for g in range(n_groups):
+        own = (rng.random(size) < rng.uniform(0.2, 0.8)).astype(int)
+        X.append(0.8 * own[:, None] + rng.normal(size=(size, 3)) + moving * rng.normal(size=3))
+        y.append(own)
+        groups.append(np.full(size, f"event {g:02d}"))
+    return np.concatenate(X), np.concatenate(y), np.concatenate(groups)
+
+
+def test_groups_that_differ_in_shares_alone_cost_nothing():
+    rng = np.random.default_rng(1)
+    X, y, groups = sentiments(rng, 10, 0.0)
+    pool, truth, later = sentiments(rng, 30, 0.0)
+    bags = Bags.from_groups(later).with_truth(truth)
+    plain = LogisticRegression()
+    auto = AutoQuantifier(plain, budget=1e9).fit(X, y, groups=groups)
+    bayes = BayesQuantifier(plain).fit(X, y)
+    errors = [np.abs(q.predict_bags(pool, bags) - bags.prevalence).mean() for q in (auto, bayes)]
+    assert errors[0] <= 1.1 * errors[1]

@@ -81,7 +81,7 @@ def test_two_classes_equal_a_fine_grid(prior):
     bag, starts = Bags.single(60), modes(likelihood, Bags.single(60), prior)
     seeds = np.array([7], dtype=np.uint64)
     sums, _ = sample(likelihood, bag, prior, 4000, seeds, starts)
-    chain, _ = _gibbs(likelihood, bag, prior, seeds, starts.copy(), 200_000, 30, None)
+    chain, _ = _gibbs(likelihood, bag, prior, seeds, starts.copy(), 200_000, 30, None, np.ones(1))
     for draws, tolerance in ((sums, 5e-4), (chain, 2e-3)):
         found = draws[0, :, 1].astype(float)
         assert abs(found.mean() - mean) < tolerance
@@ -115,7 +115,7 @@ def test_components_of_the_prior_are_told_alike_by_sums_and_by_sampling():
     prior = prior_around("learn", np.array([0.7, 0.3]))
     bag, starts, seeds = Bags.single(200), np.full((1, 2), 0.5), np.array([1], dtype=np.uint64)
     _, exact = sample(likelihood, bag, prior, 100, seeds, starts)
-    _, sampled = _gibbs(likelihood, bag, prior, seeds, starts, 50_000, 30, None)
+    _, sampled = _gibbs(likelihood, bag, prior, seeds, starts, 50_000, 30, None, np.ones(1))
     np.testing.assert_allclose(exact, sampled, atol=0.02)
     sure = component_shares(np.array([[0.7, 0.3], [0.1, 0.9]]), np.array([1000, 1000]), prior)
     assert sure[0, -2:].sum() > 0.5 > 1e-6 > sure[1, -2:].sum()
@@ -132,13 +132,75 @@ def test_the_normal_form_agrees_with_sampling(k):
     prior = prior_around("learn", np.full(k, 1 / k))
     bag = Bags.single(4000)
     starts = modes(likelihood, bag, prior)
-    chain, mix = _gibbs(
-        likelihood, bag, prior, np.array([5], dtype=np.uint64), starts.copy(), 20_000, 30, None
-    )
+    seeds, whole = np.array([5], dtype=np.uint64), np.ones(1)
+    chain, mix = _gibbs(likelihood, bag, prior, seeds, starts.copy(), 20_000, 30, None, whole)
     normal, evidence = _normal(likelihood, bag, starts[0], prior, 20_000, rng)
     np.testing.assert_allclose(normal.mean(axis=0), chain[0].mean(axis=0), atol=1e-3)
     np.testing.assert_allclose(normal.std(axis=0), chain[0].std(axis=0), rtol=0.06)
     np.testing.assert_allclose(evidence, mix[0], atol=0.06)
+    # Items that count for less: the same centre, and nearly the same spread.
+    prior = prior_around({30: 1.0}, np.full(k, 1 / k))
+    starts = modes(likelihood, bag, prior)
+    for worth in (0.1, 0.001):
+        less = np.array([worth])
+        chain, _ = _gibbs(likelihood, bag, prior, seeds, starts.copy(), 20_000, 30, None, less)
+        normal, _ = _normal(likelihood, bag, starts[0], prior, 20_000, rng, worth)
+        np.testing.assert_allclose(normal.mean(axis=0), chain[0].mean(axis=0), atol=4e-3)
+        np.testing.assert_allclose(normal.std(axis=0), chain[0].std(axis=0), rtol=0.2)
+
+
+def drifting(rng, n, share, moved=0.0):
+    """Items of three classes in two features; those of all classes have moved in one of them."""
+    y = rng.choice(3, n, p=share)
+    corners = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 2.0]])
+    return rng.normal(size=(n, 2)) + corners[y] + np.array([0.0, -moved]), y
+
+
+def test_drift_counts_for_nothing_where_only_shares_have_changed():
+    rng = np.random.default_rng(0)
+    X, y = drifting(rng, 1500, [0.5, 0.3, 0.2])
+    pool, truth = drifting(rng, 3000, [1 / 3, 1 / 3, 1 / 3])
+    bags = UniformPrevalence(n_bags=40, size=200, random_state=0).draw(truth)
+    plain = BayesQuantifier(LogisticRegression(), n_worlds=2, n_draws=100).fit(X, y)
+    careful = BayesQuantifier(LogisticRegression(), n_worlds=2, n_draws=100, drift=16).fit(X, y)
+    worth = careful._worth(careful.views(pool, bags))
+    assert (worth == 1).mean() > 0.8
+    errors = [np.abs(q.predict_bags(pool, bags) - bags.prevalence).mean() for q in (plain, careful)]
+    assert errors[1] < 1.1 * errors[0]
+    same = [q.predict_bags(pool, bags)[worth == 1] for q in (plain, careful)]
+    np.testing.assert_array_equal(*same)  # an item counts in full there
+
+
+def test_drift_leads_towards_calibrated_counting():
+    rng = np.random.default_rng(1)
+    X, y = drifting(rng, 1500, [0.5, 0.3, 0.2])
+    pool, truth = drifting(rng, 600, [0.5, 0.3, 0.2], moved=1.0)
+    shares = np.bincount(truth) / len(truth)
+    model = LogisticRegression()
+    counted = PCC(model, calibrator="curves").fit(X, y).predict(pool)
+    options = {"n_worlds": 2, "n_draws": 200}
+    fitted = [BayesQuantifier(model, drift=d, **options).fit(X, y) for d in (0, 1, 4, 1e6)]
+    answers = [q.predict(pool) for q in fitted]
+    away = [np.abs(answer - counted).sum() for answer in answers]
+    assert away[0] > away[1] > away[2] > away[3]
+    assert np.abs(answers[2] - shares).sum() < np.abs(answers[0] - shares).sum()
+    widths = [q.predict_interval(pool) for q in fitted[1:3]]
+    narrow, wide = ((w.high - w.low).max() for w in widths)
+    assert wide > narrow
+    assert fitted[2].quick_twin().drift == 0  # simulated bags are mixtures of the classes
+    with pytest.raises(InputError, match="drift"):
+        BayesQuantifier(model, drift=-1).fit(X, y)
+
+
+def test_drift_of_two_classes_goes_from_sums_to_sampling():
+    rng = np.random.default_rng(5)
+    _, likelihood = two_gaussians(300, 0.7, rng)
+    prior = prior_around({10: 1.0}, np.array([0.7, 0.3]))
+    bags = Bags.from_lists([np.arange(300), np.arange(300)], 300)
+    starts, seeds = modes(likelihood, bags, prior), np.zeros(2, dtype=np.uint64)
+    draws, _ = sample(likelihood, bags, prior, 2000, seeds, starts, worth=np.array([1.0, 0.01]))
+    assert draws[1, :, 1].std() > 2 * draws[0, :, 1].std()
+    assert draws[1, :, 1].mean() < draws[0, :, 1].mean()  # nearer to the expected .3
 
 
 def test_large_bags_are_quick_and_right():

@@ -310,8 +310,9 @@ def _sorted(indptr: Ints, indices: NDArray[Any]) -> NDArray[Any]:
     inner = (at == len(starts)) | (np.append(starts, -1)[at] != falls)
     if not inner.any():
         return indices
-    bag = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    return np.ascontiguousarray(indices[np.lexsort((indices, bag))])
+    above = np.int64(indices.max()) + 1  # one key for bag and item sorts much faster than two
+    base = np.repeat(np.arange(len(indptr) - 1) * above, np.diff(indptr))
+    return np.ascontiguousarray(np.sort(base + indices) - base, dtype=indices.dtype)
 
 
 def _check_structure(indptr: Ints, indices: NDArray[Any], n_items: int) -> None:

@@ -54,10 +54,12 @@ class TemporalDataset(Dataset):
     @property
     def groups(self) -> Ints | None:
         """Period of each labelled item; None where there are too few to leave some out."""
-        periods = self._labelled_periods()
+        periods = self.labelled_periods
         return periods if len(np.unique(periods)) >= LEAST_GROUPS else None
 
-    def _labelled_periods(self) -> Ints:
+    @property
+    def labelled_periods(self) -> Ints:
+        """Period of each labelled item."""
         if self.validation_periods is None:
             return self.train_periods
         return np.concatenate([self.train_periods, self.validation_periods])
@@ -100,7 +102,7 @@ class TemporalDataset(Dataset):
     def fingerprint(self) -> str:
         """Hash of all items, labels and periods, and of what shift is measured on."""
         digest = hashlib.sha256(super().fingerprint().encode())
-        digest.update(self._labelled_periods().tobytes() + self.test_periods.tobytes())
+        digest.update(self.labelled_periods.tobytes() + self.test_periods.tobytes())
         train, splits = self.encoded or (None, [])
         for X in splits and [train, *splits]:
             hash_items(digest, X)

@@ -14,6 +14,7 @@ from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError, choose
+from headcount.inference.diagnostics import misfit_of
 from headcount.inference.intervals import Interval
 from headcount.inference.posteriors import (
     BURN,
@@ -28,7 +29,7 @@ from headcount.inference.posteriors import (
     prior_around,
     sample,
 )
-from headcount.inference.spread import Request, Spread, joint_level
+from headcount.inference.spread import Request, Spread, spread_of_draws
 from headcount.kernels import affinity
 from headcount.kernels.random import as_seed, streams
 from headcount.measures import Measure, measure
@@ -72,6 +73,12 @@ class BayesQuantifier(ScoreQuantifier):
         of these and lets the bag tell, and `learn_shift` lets other bags tell. A mapping gives
         weights to concentrations of a Dirichlet distribution around the training shares; 0 stands
         for the flat one.
+    drift : float, default 0
+        How much the items of a class may have changed, beside the shares. 0 trusts that they have
+        not. Otherwise a bag counts for fewer items than it has, the worse a mixture of the classes
+        explains its scores: 1 takes it that a change is as large in the directions in which shares
+        move them, where it cannot be seen, as in the others, where it can; more, that it is so many
+        times as large (of variances).
     likelihood : {'posteriors', 'histograms', 'kernels'}, default 'posteriors'
         How likely a score is in each class: calibrated posteriors over their mean on held-out
         items; histograms, for two classes; or Gaussian kernels on the calibrated posteriors.
@@ -94,8 +101,14 @@ class BayesQuantifier(ScoreQuantifier):
     are absolute or relative are least at quantiles that lie equally far, in weight, from their
     medians and sum to one; squared error and KLD at the mean; NMD at medians of cumulated shares.
 
-    Intervals are those of the posterior where `expect` narrows the shares down. Otherwise they are
-    made by simulation as for every method, since they must hold whatever the shares are.
+    `drift`: of the squared distance between the histogram of a bag's scores and the nearest mixture
+    of the classes, what exceeds that of simulated mixtures (their mean and two deviations), over
+    that mean, is the misfit; an item counts for 1 / (1 + drift misfit). The less a bag counts, the
+    nearer the answer is to counting calibrated posteriors, and the wider is the posterior.
+
+    Intervals are those of the posterior where `expect` narrows the shares down or `drift` is not 0.
+    Otherwise they are made by simulation as for every method, since they must hold whatever the
+    shares are.
 
     Examples
     --------
@@ -110,6 +123,7 @@ class BayesQuantifier(ScoreQuantifier):
 
     measure: str | Measure = "ae"
     expect: str | Mapping[float, float] = "learn"
+    drift: float = 0.0
     likelihood: str = "posteriors"
     n_bins: int = 20
     bandwidth: float = 0.1
@@ -128,6 +142,7 @@ class BayesQuantifier(ScoreQuantifier):
         choose("measure", measure(self.measure).name, MEASURES)
         choose("likelihood", self.likelihood, LIKELIHOODS)
         concentrations(self.expect)
+        check.at_least("drift", self.drift, 0)
         check.whole("n_bins", self.n_bins, 2)
         check.at_least("bandwidth", self.bandwidth, 1e-3)
         check.whole("n_worlds", self.n_worlds, 0)
@@ -257,6 +272,7 @@ class BayesQuantifier(ScoreQuantifier):
         worlds = self.worlds_ * -(-len(views) // len(self.worlds_))
         each = -(-self.n_draws // len(worlds))
         n_bags, k = len(views[0][1]), len(self.classes_)
+        worth = self._worth(views)
         if k > 2 and not self.is_quick_:  # chains go through the items
             views = [in_own_order(*view) for view in views]
         step = max(1, NUMBERS_AT_ONCE // (each * len(worlds) * k))
@@ -277,15 +293,22 @@ class BayesQuantifier(ScoreQuantifier):
                 # Worlds differ little: the chain of one goes on where that of the last has ended.
                 burn = BURN if w == 0 else NEXT_BURN
                 drawn, own = sample(
-                    likelihood, some, prior, each, numbers, starts, self.n_jobs, burn
+                    likelihood, some, prior, each, numbers, starts, self.n_jobs, burn, worth[part]
                 )
                 draws[:, w * each : (w + 1) * each] = drawn
                 mix += own / len(worlds)
             yield part, draws, mix
 
+    def _worth(self, views: Sequence[View]) -> Floats:
+        """What part of an item each item of a bag counts for, if classes may have changed."""
+        if not self.drift:
+            return np.ones(len(views[0][1]))
+        return 1.0 / (1.0 + self.drift * misfit_of(self.scorer_, views))
+
     def quick_twin(self) -> Self:
         """A copy with one calibrator and fewer draws, which is enough for simulated bags."""
         quick = copy(self)
+        quick.drift = 0.0  # they are mixtures of the classes
         quick.n_draws = QUICK_DRAWS
         quick.is_quick_ = True  # simulated bags are always of the same items
         if self.likelihood == "posteriors":
@@ -299,33 +322,19 @@ class BayesQuantifier(ScoreQuantifier):
         """Bounds of the posterior where the prior is narrow; else they are simulated."""
         if self.flat_ is not None:
             return Interval.unknown(self.classes_, self.estimate(views), request.level)
-        if FLAT in concentrations(self.expect):  # whatever the shares, intervals must hold them
+        if FLAT in concentrations(self.expect) and not self.drift:  # they must hold for any shares
             return super().bound(views, sizes, request)
         alpha, log_weights = self.prior_
         # Items that stand for several: the prior must not weigh more against them.
         fewer = min(1.0, float(np.median(views[0][1].sizes / sizes)))
         prior = alpha * fewer, log_weights
         sizes = views[0][1].sizes if fewer < 1 else sizes
-        parts: list[tuple[Floats, ...]] = []
+        answers, spreads = [], []
         for some, draws, _ in self._posteriors(views, prior):
-            answer = decide(draws, self.measure, sizes[some], self.n_jobs)
-            parts.append((answer, *_spread(draws, sizes[some], request)))
-        estimates, mean, variance, levels = (np.concatenate(c) for c in zip(*parts, strict=True))
-        spread = Spread(mean, variance, levels)
-        return Interval.from_spread(self.classes_, estimates, spread, request.level)
-
-
-def _spread(draws: Draws, sizes: Ints, request: Request) -> tuple[Floats, Floats, Floats]:
-    """Mean and variance of the shares, and the level that each class needs."""
-    exact = draws.astype(np.float64)
-    mean, variance = exact.mean(axis=1), exact.var(axis=1)
-    if request.target == "population":
-        variance = variance + (exact * (1 - exact)).mean(axis=1) / sizes[:, None]
-    levels = np.full(len(draws), request.level)
-    if request.simultaneous:
-        weight = np.full_like(exact, 1 / exact.shape[1])
-        levels = joint_level(weight, exact, mean, variance, request.level)
-    return mean, variance, levels
+            answers.append(decide(draws, self.measure, sizes[some], self.n_jobs))
+            spreads.append(spread_of_draws(draws, sizes[some], request))
+        found = np.concatenate(answers), Spread.joined(spreads), request.level
+        return Interval.from_spread(self.classes_, *found)
 
 
 def _balanced_edges(scores: Floats, codes: Ints, n_bins: int) -> Floats:

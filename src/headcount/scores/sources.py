@@ -27,9 +27,11 @@ from headcount.text.words import MeanVectors
 
 STRENGTHS = (1.0, 0.1, 0.01, 10.0)  # of a logistic regression on features
 TEXT_STRENGTHS = (1.0, 10.0)
-LANDMARKS = 300  # of the kernel approximation
-TREES = 100
-ROUNDS = 150  # of boosting
+LANDMARKS = 500  # of the kernel approximation
+WIDTHS = (1.0, 3.0, 0.3)  # of its kernel: what the reciprocal number of features is multiplied by
+TREES = 200
+LEAVES = (2, 1, 5)  # least items in a leaf of a tree
+BOOSTING = {15: 150, 31: 200, 7: 100}  # rounds by the number of leaves
 WIDEST = 2000  # features up to which covariances are estimated
 COEFFICIENTS = 1 << 20  # of a model on hashed characters, for all classes
 MANY_CLASSES = 60  # beyond which a tree for every class and round takes too long
@@ -125,24 +127,49 @@ def _linear_families(n_features: int) -> dict[str, Family]:
 
 def _dense_sources(X: Any, n_classes: int) -> list[Source]:
     front, n_features = _table_front(X)
-    kernel = make_pipeline(clone(front), Nystroem(n_components=LANDMARKS, random_state=0))
-    trees = ExtraTreesClassifier(TREES, min_samples_leaf=2, random_state=0)
     found = [
         Source("linear", _linear_families(n_features), front),
-        Source("kernel", {"kernel": _logistic("kernel approximation", (1.0, 10.0))}, kernel),
-        Source("trees", _alone("extra trees", trees), clone(front)),
+        Source("kernel", {"kernel": _kernel(n_features)}, clone(front)),
+        Source("trees", {"extra trees": _trees()}, clone(front)),
     ]
     if n_classes <= MANY_CLASSES:
-        boosting = HistGradientBoostingClassifier(
+        found.append(Source("boosting", {"gradient boosting": _boosting()}, clone(front)))
+    return found
+
+
+def _kernel(n_features: int) -> Family:
+    """Logistic regression on a Gaussian kernel of several widths."""
+
+    def model(width: float) -> Pipeline:
+        near = Nystroem(n_components=LANDMARKS, gamma=width / n_features, random_state=0)
+        return make_pipeline(near, LogisticRegression(C=10.0, max_iter=1000))
+
+    return {f"kernel approximation, gamma x {w:g}": model(w) for w in WIDTHS}
+
+
+def _trees() -> Family:
+    return {
+        f"extra trees, leaves of {n}": ExtraTreesClassifier(
+            TREES, min_samples_leaf=n, random_state=0
+        )
+        for n in LEAVES
+    }
+
+
+def _boosting() -> Family:
+    """A split looks at a third of the features, so that rounds differ more."""
+    return {
+        f"gradient boosting, {leaves} leaves": HistGradientBoostingClassifier(
             learning_rate=0.05,
-            max_iter=ROUNDS,
-            max_leaf_nodes=15,
+            max_iter=rounds,
+            max_leaf_nodes=leaves,
             l2_regularization=1.0,
+            max_features=0.3,
             early_stopping=False,
             random_state=0,
         )
-        found.append(Source("boosting", _alone("gradient boosting", boosting), clone(front)))
-    return found
+        for leaves, rounds in BOOSTING.items()
+    }
 
 
 def _table_front(X: Any) -> tuple[Any, int]:

@@ -28,13 +28,13 @@ from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.scorer import Scorer
 from headcount.scores.sources import Source, given_source, sources_for
 from headcount.selection.choice import Choice, Tried
-from headcount.selection.judging import Judged, Judging, choose_scores, scorer_of
+from headcount.selection.judging import CLOSE_DRAWN, Judged, Judging, choose_scores, scorer_of
 from headcount.selection.likely import likely_methods
-from headcount.selection.passes import Labelled, Pass, run_passes
+from headcount.selection.passes import Labelled, Pass, as_many_as_fit, run_passes
 from headcount.selection.trials import Trial, Trials, teach_shift
 
 GAIN = 0.03  # by which a blend must be better than the best candidate to be worth it
-CLOSE = 0.05  # by which the simpler method may be worse than the best
+CLOSE = 0.05  # by which the simpler method may be worse than the best on bags that are not drawn
 FOR_SCORES = 0.6  # share of the budget that goes to classifiers
 Say = Callable[[str], None]
 
@@ -45,8 +45,8 @@ class AutoQuantifier(DelegatingQuantifier):
 
     Classifiers that suit the items are cross-fitted over the same folds, and joined by a model of
     their held-out scores. Bags with known shares are made of held-out items, and the scores and
-    then the method with the least mean error are kept; within one standard error of the best, the
-    simpler is. A blend of methods is taken where it is 3 % better than all.
+    then the method with the least mean error are kept; the simpler, or the first, where it is not
+    clearly worse. A blend of methods is taken where it is 3 % better than all.
 
     Parameters
     ----------
@@ -65,8 +65,9 @@ class AutoQuantifier(DelegatingQuantifier):
         Size of the bags to expect; 250, or a fifth of the labelled items if that is less.
     budget : float, default 120
         Seconds within which the choice is made. A classifier that would take too long, as a part
-        of the items tells, is not started. What was tried, and so the choice, may differ
-        between machines if time is short; `choice_` tells.
+        of the items tells, is not started; if even the simplest would for all items, some are
+        taken, at least 2,000. What was tried, and so the choice, may differ between machines if
+        time is short; `choice_` tells.
     periods : bool, default False
         Whether the groups that `fit` is given are periods of time, in the order of their names:
         each is then estimated by what is known before it.
@@ -127,8 +128,10 @@ class AutoQuantifier(DelegatingQuantifier):
         X : items
         y : labels
         groups : array, optional
-            Of each item, such as its source, event or month. Whole groups are held out, and methods
-            are judged by how they estimate groups that they did not learn from.
+            Of each item, such as its source, event or month. Whole groups are left out, and methods
+            are judged by how they estimate groups that neither they nor their classifiers have
+            seen. In the end all learn over folds of items; ``cv=GroupKFold()`` keeps groups
+            together there too, as where their items are nearly copies.
         bags : Bags with known shares, optional
             Development samples of the items in `pool`, by which methods are judged instead.
         pool : items of these bags
@@ -141,11 +144,12 @@ class AutoQuantifier(DelegatingQuantifier):
         if bags is not None and (not isinstance(bags, Bags) or bags.prevalence is None):
             raise InputError("bags must be Bags with known shares: see Bags.with_truth.")
         sources = self._sources(X, len(np.unique(data.y)))
+        until = began + FOR_SCORES * self.budget
+        n_labelled, data = len(data), as_many_as_fit(sources[0], data, until)
         judging = self._judging(data=data, bags=bags, pool=pool, periods=self.periods)
         with announce(self.verbose) as say:
-            scored = data.for_periods() if judging.kind == "periods" else data
-            passes = run_passes(sources, scored, began + FOR_SCORES * self.budget, say)
-            return self._settle(passes, judging, began, say)
+            passes = run_passes(sources, data.over_items(), until, say)
+            return self._settle(passes, judging, began, say, n_labelled)
 
     def fit_scores(self, scores: Any, y: Any, *, classes: Any = None) -> Self:
         """Choose the method for scores that come from elsewhere, as `ScoreQuantifier` does."""
@@ -153,7 +157,8 @@ class AutoQuantifier(DelegatingQuantifier):
         self.check_params()
         scorer = Scorer.from_scores(scores, y, classes, decisions=True)
         with announce(self.verbose) as say:
-            return self._settle([Pass("given scores", (), scorer)], self._judging(), began, say)
+            passes = [Pass("given scores", (), scorer)]
+            return self._settle(passes, self._judging(), began, say, len(scorer.codes))
 
     @property
     def summary_(self) -> str:
@@ -202,14 +207,16 @@ class AutoQuantifier(DelegatingQuantifier):
         seed = as_seed(self.random_state)
         return Judging(self.measure, self.expect, self.size, seed, self.n_jobs, **more)
 
-    def _settle(self, passes: list[Pass], judging: Judging, began: float, say: Say) -> Self:
+    def _settle(
+        self, passes: list[Pass], judging: Judging, began: float, say: Say, n_labelled: int
+    ) -> Self:
         """Choose scores, then a method, and let it learn from all of them."""
         until = began + self.budget
         judged = choose_scores(passes, judging, until, say)
         between = time.monotonic()
         trials, scorer = judged[0].trials, scorer_of(judged[0].done)
         tried = self._try_methods(scorer, trials, judging.kind, until, say)
-        chosen = self._chosen(trials, tried)
+        chosen = self._chosen(trials, tried, judging.kind)
         say(f"{chosen.name} learns from all")
         final = self._final(chosen.quantifier).fit_scorer(scorer)
         self.members_ = [teach_shift(final, judging.past())]
@@ -229,6 +236,7 @@ class AutoQuantifier(DelegatingQuantifier):
             left,
             judging.kind,
             seconds,
+            (len(scorer.codes), n_labelled),
         )
         return self
 
@@ -239,9 +247,8 @@ class AutoQuantifier(DelegatingQuantifier):
         if self.candidates is not None:
             several = [(str(name), clone(q)) for name, q in self.candidates.items()]
         else:
-            natural = kind != "drawn"
             several = likely_methods(
-                scorer, self.measure, self.expect, natural=natural, n_jobs=self.n_jobs
+                scorer, self.measure, self.expect, natural=kind != "drawn", n_jobs=self.n_jobs
             )
         tried: list[Trial] = []
         for name, q in several:
@@ -255,9 +262,20 @@ class AutoQuantifier(DelegatingQuantifier):
             raise InputError(f"every candidate failed; the first: {tried[0].reason}")
         return tried
 
-    def _chosen(self, trials: Trials, tried: list[Trial]) -> Trial:
-        """The simplest of the best, or a blend if that is worth it; the blend joins the tried."""
-        chosen = trials.within(tried, 1.0, CLOSE)[0]
+    def _chosen(self, trials: Trials, tried: list[Trial], kind: str) -> Trial:
+        """The simplest of the best, or a blend if that is worth it; the blend joins the tried.
+
+        Where no group could be left out, the bags cannot show what care is good for: the most
+        careful of those that cost little on them is taken. Bags that are drawn from the same items
+        share the luck of these, and only what is clearly worse on them is passed over.
+        """
+        if kind == "too few groups":
+            tied = trials.within(tried, 1.0, CLOSE, either=True)
+            return max(tied, key=lambda t: getattr(t.quantifier, "drift", 0.0))
+        if kind == "drawn":
+            chosen = trials.within(tried, 2.0, CLOSE_DRAWN, either=True)[0]
+        else:
+            chosen = trials.within(tried, 1.0, CLOSE)[0]
         blend = trials.blended(tried)
         if blend is not None and blend.error < (1 - GAIN) * min(t.error for t in tried):
             tried.append(blend)

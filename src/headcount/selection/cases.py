@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
-from headcount._core.types import Floats, Ints
+from headcount._core.types import Bools, Floats, Ints
 from headcount.bags import Bags
-from headcount.exceptions import InputError
 from headcount.methods.base import check_pool, count_items
 from headcount.protocols import DirichletPrevalence, NaturalPrevalence, UniformPrevalence
 from headcount.scores.scorer import Scorer, View
@@ -21,7 +20,7 @@ from headcount.scores.sources import Source
 from headcount.selection.passes import Labelled, remake
 
 N_BAGS = 300  # for each time that the labelled items are parted
-FOLDS = 5  # bags are made of one part of the labelled items, methods learn from the others
+FOLDS = 5  # bags are made of one part of the labelled items or groups, the others are learnt from
 REPEATS = 2  # times that they are parted, if that is quickly done
 QUICK = 50_000  # numbers of scores up to which it is
 CUTS = 3  # dates at which the past is parted from what follows
@@ -94,69 +93,69 @@ def _drawn(scorer: Scorer, codes: Ints, expect: str, size: int, seed: int) -> Ba
     return Bags.from_lists(lists, len(codes)).with_truth(codes, classes=classes)
 
 
-def group_cases(scorer: Scorer, groups: NDArray[Any]) -> list[Case]:
-    """The groups of each fold, which its classifier did not see; methods learn from the others.
+def natural_cases(
+    recipe: Sequence[Source], data: Labelled, parts: Iterable[tuple[Ints, Ints]]
+) -> list[Case]:
+    """Groups that were left out, by classifiers and methods that know only the items to learn from.
 
-    Of a group that was not held out whole, because a class is in no other, only the items in the
-    fold that has most of them are taken.
+    Both learn from these as they will from all items in the end.
     """
-    assert scorer.fold is not None
-    _, number = np.unique(groups, return_inverse=True)
-    counts = np.zeros((number.max() + 1, scorer.fold.max() + 1), dtype=np.int64)
-    np.add.at(counts, (number, scorer.fold), 1)
-    at_home = counts.argmax(axis=1)[number] == scorer.fold
-    found = []
-    for f in range(counts.shape[1]):
-        own, others = at_home & (scorer.fold == f), scorer.fold != f
-        bags, past = (_natural(groups[rows], scorer, rows) for rows in (own, others & at_home))
-        learn = scorer.part(np.flatnonzero(others))
-        if own.any() and (np.bincount(learn.codes, minlength=len(scorer.classes)) > 0).all():
-            found.append(_case(learn, [(scorer.scores[own], bags)], bags, past))
-    if not found:
-        raise InputError(
-            "each class must occur in groups of two folds, to compare methods on them."
-        )
-    return found
-
-
-def _natural(groups: NDArray[Any], scorer: Scorer, rows: Any) -> Bags:
-    codes = scorer.codes[rows]
-    return Bags.from_groups(groups).with_truth(codes, classes=np.arange(len(scorer.classes)))
-
-
-def period_cases(recipe: Sequence[Source], data: Labelled, least: int) -> list[Case]:
-    """The periods after a date, by classifiers and methods that know only what came before it."""
     assert data.groups is not None
     classes, codes = np.unique(data.y, return_inverse=True)
     found = []
-    for past, after in cut_dates(data.groups, codes, least):
-        known = np.unique(codes[past])
-        scorer = remake(recipe, data.part(past).for_periods())
-        bags, before = (
+    for learnt, other in parts:
+        known = np.unique(codes[learnt])
+        scorer = remake(recipe, data.part(learnt).over_items())
+        bags, past = (
             Bags.from_groups(data.groups[rows]).with_truth(codes[rows], classes=columns)
-            for rows, columns in ((after, np.arange(len(classes))), (past, known))
+            for rows, columns in ((other, np.arange(len(classes))), (learnt, known))
         )
-        views = [(scores, bags) for scores in scorer.views(_safe_indexing(data.X, after))]
-        found.append(_case(scorer, views, bags, before, known))
+        views = [(scores, bags) for scores in scorer.views(_safe_indexing(data.X, other))]
+        found.append(_case(scorer, views, bags, past, known))
     return found
 
 
-def cut_dates(groups: NDArray[Any], codes: Ints, least: int) -> Iterator[tuple[Ints, Ints]]:
+def leave_out_groups(
+    groups: NDArray[Any], codes: Ints, least: int, n_parts: int = FOLDS
+) -> Iterator[tuple[Ints, Ints]]:
+    """Items of the other groups, and those of the groups that are left out, each group once.
+
+    Only those of classes that have at least `least` items in the others.
+    """
+    names, number = np.unique(groups, return_inverse=True)
+    n_parts = min(n_parts, len(names))
+    part = np.random.default_rng(0).permutation(len(names)) % n_parts
+    for p in range(n_parts if n_parts > 1 else 0):
+        own = part[number] == p
+        yield from _of_known_classes(~own, own, codes, least)
+
+
+def cut_dates(
+    groups: NDArray[Any], codes: Ints, least: int, n_cuts: int = CUTS
+) -> Iterator[tuple[Ints, Ints]]:
     """Items before a date and those from there to the next date, for a few dates.
 
     Only those of classes that have at least `least` items before the date.
     """
     names, order = np.unique(groups, return_inverse=True)
     share = np.cumsum(np.bincount(order)) / len(order)
-    wanted = np.linspace(EARLIEST, 1, CUTS + 1)[:-1]
+    wanted = np.linspace(EARLIEST, 1, n_cuts + 1)[:-1]
     ends = np.unique(np.minimum(np.searchsorted(share, wanted), len(names) - 2))
     for number, end in enumerate(ends):
         last = ends[number + 1] if number + 1 < len(ends) else len(names) - 1
-        known = np.bincount(codes[order <= end], minlength=codes.max() + 1) >= least
-        past = np.flatnonzero((order <= end) & known[codes])
-        after = np.flatnonzero((order > end) & (order <= last) & known[codes])
-        if end >= 1 and known.sum() > 1 and len(after):  # two periods, so that one can be left out
-            yield past, after
+        if end >= 1:  # two periods, so that one can be left out
+            after = (order > end) & (order <= last)
+            yield from _of_known_classes(order <= end, after, codes, least)
+
+
+def _of_known_classes(
+    learnt: Bools, other: Bools, codes: Ints, least: int
+) -> Iterator[tuple[Ints, Ints]]:
+    """Numbers of both kinds of items without those of classes with few to learn from."""
+    known = np.bincount(codes[learnt], minlength=codes.max() + 1) >= least
+    rows = np.flatnonzero(learnt & known[codes]), np.flatnonzero(other & known[codes])
+    if known.sum() > 1 and len(rows[1]):
+        yield rows
 
 
 def given_cases(scorer: Scorer, pool: Any, bags: Bags) -> list[Case]:

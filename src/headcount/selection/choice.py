@@ -22,8 +22,9 @@ class Choice:
     classifiers : what gave scores, the one that was taken first, each with the error of the quick
         method that it was judged by
     left_out : classifiers that were not tried or failed, with the reason
-    bags : what the bags were: 'drawn', 'groups', 'periods' or 'given'
+    bags : what the bags were: 'drawn', 'groups', 'periods', 'given', or 'too few groups'
     seconds : for classifiers, and for methods
+    items : labelled items that were learnt from, and those that there are
     """
 
     method: str
@@ -37,6 +38,7 @@ class Choice:
     left_out: tuple[tuple[str, str], ...] = ()
     bags: str = "drawn"
     seconds: tuple[float, float] = (0.0, 0.0)
+    items: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
         text = (
@@ -48,6 +50,8 @@ class Choice:
         if self.classifiers:
             text += f" Scores by {self.classifiers[0][0]}."
         text += f" Time: {self.seconds[0]:.0f} s for scores, {self.seconds[1]:.0f} s for methods."
+        if self.items[0] < self.items[1]:
+            text += f" Learnt from {self.items[0]:,} of {self.items[1]:,} items: time was short."
         rows = [[name, f"{error:.4g}", ""] for name, error in self.classifiers]
         rows += [[name, "", reason] for name, reason in self.left_out]
         if len(rows) < 2:
@@ -55,8 +59,10 @@ class Choice:
         return f"{text}\n" + text_table(["scores", self.measure, "not tried"], rows, left=(0, 2))
 
     def _bags_in_words(self) -> str:
+        drawn = f"bags of {self.size} held-out items ({self.expect})"
         return {
-            "drawn": f"bags of {self.size} held-out items ({self.expect})",
+            "drawn": drawn,
+            "too few groups": f"{drawn}, because no group can be left out",
             "groups": f"groups of about {self.size} labelled items that were left out",
             "periods": f"periods of about {self.size} labelled items, known only what came before",
             "given": f"given bags of about {self.size} items",

@@ -16,6 +16,7 @@ from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.scorer import Scorer
 
 FEW = 20_000  # labelled items up to which kernels at each of them are affordable
+DRIFTS = (4.0, 16.0, 1.0)  # that natural bags are tried with, the middle one first
 
 Named = list[tuple[str, ScoreQuantifier]]
 
@@ -25,13 +26,17 @@ def likely_methods(
 ) -> Named:
     """Methods to try on scores, with few draws.
 
-    Natural bags may come of changes that no correction of class shares can know, so that counting
-    calibrated posteriors goes first there.
+    Natural bags may come of changes that no correction of class shares can know: answers that
+    allow for such drift go first there, and then counting calibrated posteriors, which corrects
+    nothing.
     """
     two = len(scorer.classes) == 2
     common: Any = {"expect": expect, "n_worlds": 4, "n_draws": 120, "n_jobs": n_jobs}
     found: Named = []
     if natural:
+        for drift in DRIFTS:
+            careful = BayesQuantifier(measure=which, drift=drift, **common)
+            found.append((f"BayesQuantifier, drift {drift:g}", careful))
         found.append(("PCC, bcts", PCC(calibrator="bcts", n_jobs=n_jobs)))
     found.append(("BayesQuantifier, curves", BayesQuantifier(measure=which, **common)))
     if measure(which).name == "rae":  # a wide posterior sends the answer for RAE to the border

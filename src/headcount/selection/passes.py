@@ -25,6 +25,8 @@ SAMPLE = 8  # a source is timed on this part of the items
 AT_LEAST, AT_MOST = 200, 1500  # items that it is timed on
 SLACK = 1.2  # by which a fit may take longer than the part of the items told
 FOLDS = 5  # where a splitter or pairs of item numbers were given
+ENOUGH = 2000  # items from which on some may be left out, if there is no time for all
+RARE = 20  # of a class that are kept then
 FEEBLE = 0.03  # weight in all folds below which a member of a stack is left out
 
 
@@ -38,7 +40,7 @@ class Pass:
     recipe : sources with one classifier each, from which it can be made again
     scorer : what it left behind; None if it failed or was not run
     losses : negative log-likelihood of each held-out item
-    seconds : that it took
+    seconds : that it took, with all that is joined in it
     reason : why there is no scorer
     """
 
@@ -73,14 +75,14 @@ class Labelled:
         """Some of the items; splits that were given as item numbers become folds."""
         groups = None if self.groups is None else self.groups[rows]
         own: dict[str, Any] = {"X": _safe_indexing(self.X, rows), "y": self.y[rows]}
-        own["cv"] = self.cv if isinstance(self.cv, (int, float)) else FOLDS
+        own["cv"] = self.cv if isinstance(self.cv, (int, float)) or _splits(self.cv) else FOLDS
         return replace(self, **{**own, "groups": groups, **changes})
 
-    def for_periods(self) -> Labelled:
-        """The same with plain folds, unless splits were given.
+    def over_items(self) -> Labelled:
+        """The same with folds of items, not of whole groups, unless splits were given.
 
-        A classifier that has seen some items of every past period scores later ones better, and
-        whether the scores still fit is seen on periods after a date, not on held-out items.
+        A classifier that has seen some items of every group scores those of others better, and
+        whether the scores still fit is seen on groups that were left out, not on held-out items.
         """
         return replace(self, groups=None) if isinstance(self.cv, (int, float)) else self
 
@@ -113,12 +115,12 @@ def run_passes(
         if number and left <= 0:
             done += _left_out(source, "no time was left")
             continue
-        expected = _expected_seconds(source, data) if left > 0 else float("inf")
+        source, expected = _in_time(source, data, left)
         if expected <= left:
             done += _run(source, data)
             if not number and len(sources) > 1:
                 stacks = join_passes([p for p in done if p.scorer is not None])
-        elif _leader(done) is None:
+        elif leader is None:
             done += _run(_first_alone(source), data)
         else:
             done += _left_out(source, f"it would have taken about {expected:.0f} s")
@@ -130,6 +132,21 @@ def run_passes(
         stacks += join_passes(there)
     names = {p.name: p for p in stacks}  # what adds nothing is left out, so two may be the same
     return [*done, *names.values()]
+
+
+def as_many_as_fit(source: Source, data: Labelled, until: float) -> Labelled:
+    """The items, or some of them where the first classifier would take too long for all.
+
+    Groups, and splits that were given, are about all items, so that these stay as they are.
+    """
+    whole = data.groups is not None or not isinstance(data.cv, (int, float))
+    if whole or len(data) <= ENOUGH:
+        return data
+    left, expected = until - time.monotonic(), _expected_seconds(_first_alone(source), data)
+    if expected <= left:
+        return data
+    size = max(ENOUGH, int(len(data) * left / expected))
+    return data.part(_sample(data.y, size, RARE))
 
 
 def join_passes(several: Sequence[Pass]) -> list[Pass]:
@@ -150,7 +167,13 @@ def join_passes(several: Sequence[Pass]) -> list[Pass]:
         return []
     name = " + ".join(p.name for p in members)
     recipe = tuple(source for p in members for source in p.recipe)
-    return [Pass(name, recipe, joined, held_out_losses(joined), time.monotonic() - began)]
+    seconds = time.monotonic() - began + sum(p.seconds for p in members)
+    return [Pass(name, recipe, joined, held_out_losses(joined), seconds)]
+
+
+def _splits(cv: Any) -> bool:
+    """Whether `cv` is a splitter, which can split a part of the items too."""
+    return hasattr(cv, "split") and not isinstance(cv, (str, bytes))
 
 
 def remake(recipe: Sequence[Source], data: Labelled) -> Scorer:
@@ -195,9 +218,25 @@ def _left_out(source: Source, reason: str) -> Iterator[Pass]:
 
 
 def _first_alone(source: Source) -> Source:
-    (family, classifiers), *_ = source.families.items()
-    (name, classifier), *_ = classifiers.items()
-    return replace(source, families={family: {name: classifier}})
+    (family, classifiers), *_ = _first_settings(source).families.items()
+    return replace(source, families={family: classifiers})
+
+
+def _first_settings(source: Source) -> Source:
+    """The first classifier of every family."""
+    return replace(source, families={f: dict([*c.items()][:1]) for f, c in source.families.items()})
+
+
+def _in_time(source: Source, data: Labelled, left: float) -> tuple[Source, float]:
+    """All settings of a source, or the first ones where all would take too long; and how long."""
+    if left <= 0:
+        return source, float("inf")
+    expected = _expected_seconds(source, data)
+    several = any(len(classifiers) > 1 for classifiers in source.families.values())
+    if expected <= left or not several:
+        return source, expected
+    firsts = _first_settings(source)
+    return firsts, _expected_seconds(firsts, data)
 
 
 def _expected_seconds(source: Source, data: Labelled) -> float:
@@ -222,8 +261,8 @@ def _expected_seconds(source: Source, data: Labelled) -> float:
     return float(SLACK * (once * n / len(rows) + each * folds / jobs))
 
 
-def _sample(y: NDArray[Any], size: int) -> Ints:
-    """Some items, at least four of every class."""
+def _sample(y: NDArray[Any], size: int, least: int = 4) -> Ints:
+    """Some items, at least a few of every class."""
     rng = np.random.default_rng(0)
     _, codes = np.unique(y, return_inverse=True)
     order = rng.permutation(len(y))
@@ -231,5 +270,5 @@ def _sample(y: NDArray[Any], size: int) -> Ints:
     for c in range(codes.max() + 1):
         own = order[codes[order] == c]
         place[own] = np.arange(len(own))
-    chosen = np.union1d(np.flatnonzero(place < 4), order[:size])
+    chosen = np.union1d(np.flatnonzero(place < least), order[:size])
     return np.asarray(chosen)

@@ -23,6 +23,7 @@ from headcount.selection.cases import Case
 MEMBERS = 4  # best candidates that a blend may be made of
 LEAST = 0.05  # weight below which a member is left out
 PARTS = 5  # of the bags: the weights of a blend for one come from the others
+ENOUGH = 100  # natural bags, from which on they can tell weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,7 @@ class Trials:
         self.sizes = np.concatenate([case.sizes for case in cases])
         owner = np.repeat(np.arange(len(cases)), [len(case.truth) for case in cases])
         self.unit: Ints = np.arange(len(owner)) if independent else owner
+        self.fewest = ENOUGH if independent else PARTS
 
     def run(self, name: str, q: ScoreQuantifier, until: float = np.inf) -> Trial:
         """Errors of a method; it is given up when the clock is past `until`."""
@@ -114,11 +116,11 @@ class Trials:
         """The best candidates with the weights whose mean errs least; None if that is one alone.
 
         The weights for a part of the bags come from the others, so that the error of the blend can
-        be compared with that of a single candidate.
+        be compared with that of a single candidate. A few natural bags cannot tell weights.
         """
         best = sorted((t for t in several if t.answers is not None), key=lambda t: t.error)
         best = best[:MEMBERS]
-        if len(best) < 2 or len(np.unique(self.unit)) < PARTS:
+        if len(best) < 2 or len(np.unique(self.unit)) < self.fewest:
             return None
         stack = np.array([t.answers for t in best])
         part = self.unit % PARTS

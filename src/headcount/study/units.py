@@ -183,12 +183,13 @@ def _fit(trial: Trial, shared: SharedPasses, data: Any) -> Quantifier:
     """Fit a trial, on a pass that it shares or with the periods of the labelled items."""
     if not trial.groups:
         return shared.fit(trial.quantifier)
-    if data.groups is None:
-        has_periods = "periods" in trial.quantifier.get_params(deep=False)
-        plain = {"periods": False} if has_periods else {}
-        return shared.fit(configured(trial.quantifier, plain))
+    # What knows of periods knows what to do with few of them.
+    knows = "periods" in trial.quantifier.get_params(deep=False)
+    groups = data.labelled_periods if knows else data.groups
+    if groups is None:
+        return shared.fit(trial.quantifier)
     fit: Any = trial.quantifier.fit
-    fitted: Quantifier = fit(shared.X, shared.y, groups=data.groups)
+    fitted: Quantifier = fit(shared.X, shared.y, groups=groups)
     return fitted
 
 

@@ -215,6 +215,7 @@ def gibbs(
     alpha: Floats,
     weights: Floats,
     seeds: Seeds,
+    worth: Floats,
     burn: int,
     out: Draws,
     mix: Floats,
@@ -223,7 +224,8 @@ def gibbs(
 ) -> None:
     """Draws of the realised shares by turns: classes of items, component of the prior, shares.
 
-    `starts` is where each chain starts, and in the end where it is.
+    `starts` is where each chain starts, and in the end where it is. `worth` is the part of an item
+    that each item of a bag counts for when shares are drawn.
     """
     n_classes = likelihood.shape[1]
     widest = 1
@@ -231,7 +233,8 @@ def gibbs(
         widest = max(widest, indptr[s + 1] - indptr[s])
     rows = np.ones(((widest + B - 1) // B, n_classes, B), dtype=np.float32)
     left, label = np.empty(B, dtype=np.float32), np.empty(B, dtype=np.int32)
-    counts, each = np.empty(n_classes), np.ones(len(alpha))
+    counts, told = np.empty(n_classes), np.empty(n_classes)
+    each = np.ones(len(alpha))
     n_draws = out.shape[1]
     for s in range(start, stop):
         m = indptr[s + 1] - indptr[s]
@@ -251,9 +254,11 @@ def gibbs(
                 state += np.uint64(B) * GAMMA
                 for j in range(min(B, m - block * B)):
                     counts[label[j]] += 1.0
+            for k in range(n_classes):
+                told[k] = worth[s] * counts[k]
             component = 0
             if len(alpha) > 1:
-                _log_dirichlet_multinomial(counts, alpha, weights, each)
+                _log_dirichlet_multinomial(told, alpha, weights, each)
                 each[:] = np.exp(each - each.max())
                 each /= each.sum()
                 state += GAMMA
@@ -262,7 +267,7 @@ def gibbs(
                     at -= each[component]
                     component += 1
             for k in range(n_classes):
-                p[k] = np.random.standard_gamma(counts[k] + alpha[component, k])  # noqa: NPY002
+                p[k] = np.random.standard_gamma(told[k] + alpha[component, k])  # noqa: NPY002
             p /= p.sum()
             if sweep >= burn:
                 mix[s] += each / n_draws
