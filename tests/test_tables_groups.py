@@ -1,12 +1,19 @@
 """Groups that the rows reveal: fitted by group, each group's own labelled rows are used."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
+from headcount.bags import Bags
 from headcount.inference.intervals import Interval
 from headcount.inference.pooling import Pooling, learn_pooling
+from headcount.methods.bayes import BayesQuantifier
 from headcount.tables import fit
-from headcount.tables.grouped import Groups, even_rows
+from headcount.tables.grouped import Groups, even_rows, fit_evenly, tell_groups
+from headcount.tables.labelled import Labelled
 from test_tables import run, write
 
 COMPANIES = [f"company{i}" for i in range(8)]
@@ -84,6 +91,31 @@ def test_groups_of_labelled_rows_that_fit_was_not_told_of_are_warned_about(corpu
     assert "Fit it by" not in run(
         "estimate", tmp_path / "g.hc", corpus / "heap.csv", "--by", "company"
     )
+
+
+def test_groups_tell_how_far_shares_move(monkeypatch):
+    """A quantifier with a prior ends with what the labelled groups say, however fitted."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(8), 50)
+    codes = np.concatenate([rng.choice(3, 50, p=shares) for shares in SHARES])
+    scores = 0.5 * np.eye(3)[codes] + 0.5 * rng.dirichlet(np.ones(3), size=len(codes))
+    before = BayesQuantifier().fit_scores(scores, codes)
+    bags = Bags.from_groups(groups).with_truth(codes)
+    wanted = BayesQuantifier().fit_scores(scores, codes).learn_shift(None, bags).prior_[1]
+    assert np.ptp(before.prior_[1]) == 0  # any shift is as likely as none
+    told = tell_groups(before, groups).prior_[1]
+    assert told.tolist() == wanted.tolist()
+    assert np.exp(told[-1]) < 0.05 < np.exp(told[:3]).sum()  # these shares lie far apart
+    rows = {**{f"s{c}": scores[:, c] for c in range(3)}, "y": MOODS[codes]}
+    monkeypatch.setattr("headcount.tables.learn.quality", lambda _: None)  # it takes its time
+    names, common = ["s0", "s1", "s2"], {"label": "y", "method": "BayesQuantifier"}
+    model = fit(pa.table({**rows, "g": groups.astype(str)}), scores=names, by="g", **common)
+    assert model.quantifier.prior_[1].tolist() == wanted.tolist()
+    texts = [f"{MOODS[c]} {g}" for c, g in zip(codes, groups, strict=True)]
+    labelled = Labelled(np.array(texts, dtype=object), MOODS[codes], groups.astype(str))
+    classifier = make_pipeline(CountVectorizer(), LogisticRegression())
+    even = fit_evenly(BayesQuantifier(), [classifier], labelled)
+    assert even.prior_[1] == pytest.approx(wanted)
 
 
 def test_rows_to_learn_from_have_even_groups():

@@ -142,7 +142,8 @@ def test_kill_9_at_any_moment_loses_nothing(lab_folder, runs_folder, tmp_path, d
     chance = random.Random(0)
     for count in sorted(chance.sample(range(1, UPLOADS - 20), 6)):
         with arrived:
-            assert arrived.wait_for(lambda: len(acknowledged) >= count, timeout=120), refused
+            enough = arrived.wait_for(lambda n=count: len(acknowledged) >= n, timeout=120)
+        assert enough, refused
         workers = server.children()
         if workers and chance.random() < 0.5:
             with contextlib.suppress(ProcessLookupError):

@@ -23,7 +23,8 @@ from headcount.kernels.random import streams
 from headcount.scores.calibration import FLOOR, SoftmaxCalibrator, logits_of, resampled
 from headcount.scores.scorer import Scorer
 
-DRAWS = 60  # of a group in each world
+DRAWS = 60, 240  # of a group in each world, at least and at most: of few, the shortest is too short
+NUMBERS = 1 << 24  # of draws of all groups, from which on there are fewer of each
 WORLDS = 5  # resamplings of the labelled items
 ROUNDS = 8  # of learning how far groups lie apart
 SEVERAL = 400  # groups that are enough to learn it from
@@ -60,7 +61,7 @@ class SmallGroups:
             for c, prior in self.worlds
         ]
         prior = self._learn_prior(likelihoods[0], bags)
-        n_draws = DRAWS
+        n_draws = int(np.clip(NUMBERS // (len(bags) * len(self.classes) * WORLDS), *DRAWS))
         if len(bags) > AT_ONCE:  # a hundredth more or less is no matter of thousands of groups
             likelihoods, n_draws = likelihoods[:2], 40
         parts = []
@@ -87,16 +88,14 @@ class SmallGroups:
         for _ in range(ROUNDS):
             around = np.vstack([np.full(k, 1 / k), np.tile(middle, (len(SPREADS), 1))])
             prior = np.maximum(around * spreads[:, None], 1e-3), np.log(weights)
-            draws, mix = _draw(likelihood, bags, prior)
+            draws, mix = _draw(likelihood, bags, prior, DRAWS[0])
             weights = (mix.sum(axis=0) + DOUBT * first) / (len(bags) + DOUBT)
             counts = (draws.mean(axis=1) * np.minimum(bags.sizes, 10)[:, None]).sum(axis=0)
             middle = (counts + 10 * self.frequency) / (counts.sum() + 10)
         return prior[0], np.log(weights)
 
 
-def _draw(
-    likelihood: Floats, bags: Bags, prior: Prior, n_draws: int = DRAWS
-) -> tuple[Draws, Floats]:
+def _draw(likelihood: Floats, bags: Bags, prior: Prior, n_draws: int) -> tuple[Draws, Floats]:
     numbers = np.repeat(streams(0, "small", 1), len(bags))
     starts = modes(likelihood, bags, (prior[0][:1], prior[1][:1]))
     return sample(likelihood, bags, prior, n_draws, numbers, starts)

@@ -28,6 +28,7 @@ from headcount.scores.joined import StackedClassifier
 from headcount.scores.scorer import View, mix_views
 from headcount.scores.splits import Split, make_splits
 from headcount.scores.stacking import stack
+from headcount.selection.trials import teach_shift
 from headcount.tables.labelled import Labelled
 
 FOLDS = 5
@@ -129,7 +130,14 @@ def fit_evenly(like: Any, classifiers: list[Any], rows: Labelled, folds: int = F
         cross_fit(clone(c), rows.items, rows.labels, cv=splits, n_jobs=like.n_jobs)
         for c in classifiers
     ]
-    return clone(like).fit_scorer(scorers[0] if len(scorers) == 1 else stack(scorers))
+    fitted = clone(like).fit_scorer(scorers[0] if len(scorers) == 1 else stack(scorers))
+    return tell_groups(fitted, own)
+
+
+def tell_groups(fitted: Any, groups: NDArray[Any]) -> Any:
+    """Let a quantifier with a prior of how far shares move learn it from the labelled groups."""
+    codes, classes = fitted.scorer_.codes, np.arange(len(fitted.classes_))
+    return teach_shift(fitted, Bags.from_groups(groups).with_truth(codes, classes=classes))
 
 
 def even_rows(train: Ints, codes: Ints, own: Ints) -> Ints:
@@ -195,7 +203,7 @@ class _Tried:
 
         def answer(rest: Ints, items: Ints, bags: Bags) -> tuple[Any, list[View]]:
             fresh = _quick(self.quantifier).fit_scorer(scorer.part(rest))
-            return fresh, [(scorer.scores[items], bags)]
+            return tell_groups(fresh, self.own[rest]), [(scorer.scores[items], bags)]
 
         return self._run(answer)
 

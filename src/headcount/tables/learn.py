@@ -27,6 +27,7 @@ from headcount.tables.grouped import (
     fit_evenly,
     learn_groups,
     split_by_group,
+    tell_groups,
 )
 from headcount.tables.inputs import BOTH, Inputs
 from headcount.tables.labelled import Labelled, Say, read_labelled, without_copies, without_rare
@@ -142,7 +143,8 @@ def _fit(
         if getattr(maker, "calibrator", "") is None and (items.min() < 0 or items.max() > 1):
             maker.set_params(calibrator="platt")  # a judge's scale says nothing by itself
         maker.fit_scores(items, rows.labels)
-        return inputs, getattr(maker, "best_quantifier_", maker)
+        fitted = getattr(maker, "best_quantifier_", maker)
+        return inputs, fitted if rows.groups is None else tell_groups(fitted, rows.groups)
     front = inputs.front(rows.items, vectorizer)
     classifier = make_pipeline(front, LogisticRegression(max_iter=1000))
     if not isinstance(maker, AutoQuantifier):
