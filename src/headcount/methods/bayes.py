@@ -305,6 +305,11 @@ class BayesQuantifier(ScoreQuantifier):
             return np.ones(len(views[0][1]))
         return 1.0 / (1.0 + self.drift * misfit_of(self.scorer_, views))
 
+    @property
+    def has_own_intervals(self) -> bool:
+        """Whether intervals are those of the posterior, not simulated ones."""
+        return bool(self.drift) or FLAT not in concentrations(self.expect)
+
     def quick_twin(self) -> Self:
         """A copy with one calibrator and fewer draws, which is enough for simulated bags."""
         quick = copy(self)
@@ -322,7 +327,7 @@ class BayesQuantifier(ScoreQuantifier):
         """Bounds of the posterior where the prior is narrow; else they are simulated."""
         if self.flat_ is not None:
             return Interval.unknown(self.classes_, self.estimate(views), request.level)
-        if FLAT in concentrations(self.expect) and not self.drift:  # they must hold for any shares
+        if not self.has_own_intervals:  # they must hold for any shares
             return super().bound(views, sizes, request)
         alpha, log_weights = self.prior_
         # Items that stand for several: the prior must not weigh more against them.

@@ -240,16 +240,25 @@ class _Problem:
         return theta
 
     def resampled(self, theta: Floats, n: int, rng: np.random.Generator) -> Iterator[Floats]:
-        """Minima for resampled items, each class keeping its number, by one step."""
+        """Minima for resampled items, each class keeping its number, by one step.
+
+        Every second one mirrors the one before: the mean of an even number of them is the minimum
+        itself, and answers averaged over them do not wander with the resampling.
+        """
         logp = self.value(theta)[1]
         factor = factored(self.curvature(logp))
         counts = np.bincount(self.codes)
-        for _ in range(n):
+        step = np.zeros_like(theta)
+        for number in range(n):
+            if number % 2:
+                yield theta + step
+                continue
             weight = np.empty(len(self.codes))
             for c, count in enumerate(counts):
                 if count:
                     weight[self.codes == c] = rng.multinomial(count, np.full(count, 1 / count))
-            yield theta - cho_solve(factor, self.gradient(theta, logp, weight))
+            step = cho_solve(factor, self.gradient(theta, logp, weight))
+            yield theta - step
 
 
 def _log_posteriors(z: Floats, features: Floats, theta: Floats) -> Floats:

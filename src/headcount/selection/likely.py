@@ -31,7 +31,7 @@ def likely_methods(
     nothing.
     """
     two = len(scorer.classes) == 2
-    common: Any = {"expect": expect, "n_worlds": 4, "n_draws": 120, "n_jobs": n_jobs}
+    common: Any = {"expect": expect, "n_worlds": 0, "n_draws": 250, "n_jobs": n_jobs}
     found: Named = []
     if natural:
         for drift in DRIFTS:
