@@ -83,7 +83,7 @@ def test_the_first_of_equals_is_taken_and_failures_never_are():
         AutoQuantifier(candidates={"odd": HDx()}).fit(X, y)
 
 
-def test_a_blend_is_taken_where_it_is_worth_it():
+def test_a_blend_is_taken_where_it_is_worth_it_but_not_on_drawn_bags():
     @dataclass(eq=False, repr=False, kw_only=True)
     class Off(SLD):
         """Errs by a known amount."""
@@ -96,7 +96,11 @@ def test_a_blend_is_taken_where_it_is_worth_it():
 
     X, y = items(800, gap=3.0)
     some = {"low": Off(by=-0.15), "high": Off(by=0.15)}
-    auto = AutoQuantifier(LogisticRegression(), expect="any shift", candidates=some).fit(X, y)
+    auto = AutoQuantifier(LogisticRegression(), expect="any shift", candidates=some)
+    assert not isinstance(auto.fit(X, y).best_quantifier_, Blend)  # they share the items' luck
+    pool, truth = items(2000, gap=3.0)
+    bags = UniformPrevalence(n_bags=200, size=100, random_state=0).draw(truth)
+    auto.fit(X, y, bags=bags, pool=pool)
     assert isinstance(auto.best_quantifier_, Blend)
     assert " + " in auto.summary_
     assert auto.results_["ae"][-1] < 0.97 * min(auto.results_["ae"][:-1])

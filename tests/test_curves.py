@@ -92,6 +92,9 @@ def test_one_step_is_close_to_fitting_anew():
         for part in (several, again)
     ]
     assert spread[0] == pytest.approx(spread[1], rel=0.25)
+    thetas = np.array([c.theta_ for c in several])
+    np.testing.assert_allclose(thetas.mean(axis=0), curves.theta_, atol=1e-9)  # mirrored pairs
+    assert np.abs(thetas[0] - curves.theta_).max() > 1e-3
 
 
 def test_more_items_than_fit_are_thinned_class_by_class(monkeypatch):
