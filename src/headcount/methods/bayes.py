@@ -227,10 +227,8 @@ class BayesQuantifier(ScoreQuantifier):
         return np.clip(calibrator.transform(logits_of(raw, self.kind_)), FLOOR, 1.0)
 
     def _calibrated(self, raw: Floats) -> Floats:
-        calibrator = self.main_calibrator_
-        if calibrator is None:
-            return raw
-        return np.asarray(calibrator.transform(logits_of(raw, self.kind_)))
+        known = self.main_calibrator_
+        return raw if known is None else np.asarray(known.transform(logits_of(raw, self.kind_)))
 
     def _likelihood(self, world: Any, raw: Floats) -> Floats:
         """Likelihoods of scores under each class, as one world has it; only ratios matter."""
@@ -253,14 +251,11 @@ class BayesQuantifier(ScoreQuantifier):
 
     def estimate(self, views: Sequence[View]) -> Floats:
         """Best answers under the draws of all classifiers together."""
-        bags = views[0][1]
+        sizes = views[0][1].sizes
         if self.flat_ is not None:
-            return np.tile(self.flat_, (len(bags), 1))
-        parts = [
-            decide(draws, self.measure, bags.sizes[some], self.n_jobs)
-            for some, draws, _ in self._posteriors(views, self.prior_)
-        ]
-        return np.concatenate(parts)
+            return np.tile(self.flat_, (len(sizes), 1))
+        which, jobs, parts = self.measure, self.n_jobs, self._posteriors(views, self.prior_)
+        return np.concatenate([decide(drawn, which, sizes[s], jobs) for s, drawn, _ in parts])
 
     def _posteriors(
         self, views: Sequence[View], prior: Prior
