@@ -1,6 +1,6 @@
 """How often the tables' intervals hold, on real corpora under pure label shift, by size of group.
 
-python benchmarks/table_coverage.py [method] [splits] [corpus ...]
+python benchmarks/table_coverage.py [method] [splits, or first-last] [corpus ...]
 
 A model learns from 2,000 labelled rows. Groups of 3 to 5,000 other rows of the corpus are drawn
 with shares from a flat Dirichlet distribution, each a third of the way or all of the way from the
@@ -110,9 +110,10 @@ def measure(name: str, method: str, seed: int) -> tuple[int, list[float], np.nda
     return k, claims, np.array(cells)
 
 
-def row(name: str, method: str, splits: int) -> list[str]:
+def row(name: str, method: str, seeds: range) -> list[str]:
     """A line of the table: means over the splits, with the standard error of the coverage."""
-    found = [measure(name, method, seed) for seed in range(splits)]
+    splits = len(seeds)
+    found = [measure(name, method, seed) for seed in seeds]
     claims = np.mean([claims for _, claims, _ in found], axis=0)
     cells = np.array([c for _, _, c in found])
     error = cells[..., 0].std(axis=0, ddof=1) / np.sqrt(splits) if splits > 1 else np.zeros(6)
@@ -126,12 +127,13 @@ def row(name: str, method: str, splits: int) -> list[str]:
 def main() -> None:
     warnings.simplefilter("ignore")
     method = sys.argv[1] if len(sys.argv) > 1 else "SLD"
-    splits = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    first, _, last = (sys.argv[2] if len(sys.argv) > 2 else "5").partition("-")
+    seeds = range(int(first), int(last) + 1) if last else range(int(first))
     names = sys.argv[3:] or ["reviews", "topics", "semeval", "crises", "emotions", "health_news"]
     header = ["corpus", "classes", "method", "checked", *[f"{s:,} rows" for s in SIZES]]
     print("| " + " | ".join(header) + " |\n|" + "---|" * len(header))
     for name in names:
-        print("| " + " | ".join(row(name, method, splits)) + " |", flush=True)
+        print("| " + " | ".join(row(name, method, seeds)) + " |", flush=True)
 
 
 if __name__ == "__main__":
