@@ -27,9 +27,9 @@ def stack(scorers: Sequence[Scorer]) -> Scorer:
     """One scorer of several classifier passes over the same folds.
 
     A multinomial model gives each pass a weight, the same for all classes or with a deviation for
-    every class, as the likelihood of held-out items prefers. Held-out items are joined by a model
-    that did not see them, as they were scored by classifiers that did not, and new items are
-    treated alike.
+    every class, as the likelihood of held-out items prefers. One model, of all held-out items,
+    joins the classifiers of every fold: models of their own, each learnt without its fold, would
+    lean against the luck of that fold, and a calibrator would take that for what scores mean.
 
     Parameters
     ----------
@@ -47,21 +47,31 @@ def stack(scorers: Sequence[Scorer]) -> Scorer:
     >>> both.scores.shape, len(both.folds)
     ((150, 3), 5)
     """
+    return stack_with_losses(scorers)[0]
+
+
+def stack_with_losses(scorers: Sequence[Scorer]) -> tuple[Scorer, Floats]:
+    """The stack, and the negative log-likelihood of each held-out item.
+
+    The latter by a model of the other folds' items, or the stack would judge itself.
+    """
     first, fold = _check(scorers)
     kinds = [s.kind for s in scorers]
     blurs = [_likeliest_blur(s) for s in scorers]
     logits = np.stack(
         [blurred_logits(s.scores, s.kind, blur) for s, blur in zip(scorers, blurs, strict=True)]
     )
-    models, values = _likeliest(logits, first.codes, fold)
+    strength, losses = _likeliest(logits, first.codes, fold)
+    model = _fit(logits, first.codes, strength)
     folds = tuple(
         StackedClassifier([s.folds[f] for s in scorers], kinds, blurs, *model, first.classes)
-        for f, model in enumerate(models)
+        for f in range(len(first.folds))
     )
-    scores = np.asarray(softmax(values, axis=1))
-    return replace(
+    scores = np.asarray(softmax(add_logits(logits, *model), axis=1))  # type: ignore[arg-type]
+    joined = replace(
         first, scores=scores, kind="posterior", folds=folds, whole=None, predicts_best=True
     )
+    return joined, losses
 
 
 def held_out_losses(scorer: Scorer) -> Floats:
@@ -83,7 +93,7 @@ def _likeliest_blur(scorer: Scorer) -> float:
 def _losses_with(scorer: Scorer, blur: float) -> Floats:
     fold = np.arange(len(scorer.codes)) % 2 if scorer.fold is None else scorer.fold
     logits = blurred_logits(scorer.scores, scorer.kind, blur)[None]
-    return _losses(_cross_joined(logits, scorer.codes, fold, SCALE)[1], scorer.codes)
+    return _losses(_cross_joined(logits, scorer.codes, fold, SCALE), scorer.codes)
 
 
 def _check(scorers: Sequence[Scorer]) -> tuple[Scorer, Ints]:
@@ -106,27 +116,25 @@ def _losses(values: Floats, codes: Ints) -> Floats:
     return np.asarray(-log_softmax(values, axis=1)[np.arange(len(codes)), codes])
 
 
-def _likeliest(logits: Floats, codes: Ints, fold: Ints) -> tuple[list[Model], Floats]:
-    """Models and joined logits by the strength that held-out items prefer."""
-    best = _cross_joined(logits, codes, fold, STRENGTHS[0])
+def _likeliest(logits: Floats, codes: Ints, fold: Ints) -> tuple[tuple[float, float], Floats]:
+    """The strength that held-out items prefer, and their losses with it."""
+    best = STRENGTHS[0], _losses(_cross_joined(logits, codes, fold, STRENGTHS[0]), codes)
     for strength in STRENGTHS[1:]:
-        other = _cross_joined(logits, codes, fold, strength)
-        if _losses(other[1], codes).mean() >= _losses(best[1], codes).mean():
+        losses = _losses(_cross_joined(logits, codes, fold, strength), codes)
+        if losses.mean() >= best[1].mean():
             break
-        best = other
+        best = strength, losses
     return best
 
 
-def _cross_joined(
-    logits: Floats, codes: Ints, fold: Ints, strength: tuple[float, float]
-) -> tuple[list[Model], Floats]:
-    """A model for every fold, of the other items, and the joined logits of the fold's items."""
-    values, models = np.empty(logits.shape[1:]), []
+def _cross_joined(logits: Floats, codes: Ints, fold: Ints, strength: tuple[float, float]) -> Floats:
+    """Joined logits of every fold's items, by a model of the other items."""
+    values = np.empty(logits.shape[1:])
     for f in range(int(fold.max()) + 1):
         own = fold == f
-        models.append(_fit(logits[:, ~own], codes[~own], strength))
-        values[own] = add_logits(logits[:, own], *models[-1])  # type: ignore[arg-type]
-    return models, values
+        model = _fit(logits[:, ~own], codes[~own], strength)
+        values[own] = add_logits(logits[:, own], *model)  # type: ignore[arg-type]
+    return values
 
 
 def _fit(logits: Floats, codes: Ints, strength: tuple[float, float]) -> Model:

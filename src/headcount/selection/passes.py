@@ -19,7 +19,7 @@ from headcount.exceptions import InputError
 from headcount.scores.crossfit import cross_fit, cross_fit_source
 from headcount.scores.scorer import Scorer
 from headcount.scores.sources import Source
-from headcount.scores.stacking import held_out_losses, stack
+from headcount.scores.stacking import held_out_losses, stack, stack_with_losses
 
 SAMPLE = 8  # a source is timed on this part of the items
 AT_LEAST, AT_MOST = 200, 1500  # items that it is timed on
@@ -27,7 +27,7 @@ SLACK = 1.2  # by which a fit may take longer than the part of the items told
 FOLDS = 5  # where a splitter or pairs of item numbers were given
 ENOUGH = 2000  # items from which on some may be left out, if there is no time for all
 RARE = 20  # of a class that are kept then
-FEEBLE = 0.03  # weight in all folds below which a member of a stack is left out
+FEEBLE = 0.03  # weight below which a member of a stack is left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,22 +153,22 @@ def join_passes(several: Sequence[Pass]) -> list[Pass]:
     """The passes stacked, without those that add nothing; none if there is nothing to join."""
     began = time.monotonic()
     members = list(several)
-    joined: Scorer | None = None
+    found: tuple[Scorer, Floats] | None = None
     while len(members) > 1:
-        joined, reason = attempt(partial(stack, [p.scorer for p in members if p.scorer]))
-        if joined is None:
+        found, reason = attempt(partial(stack_with_losses, [p.scorer for p in members if p.scorer]))
+        if found is None:
             return [Pass("stacked", (), reason=reason)]
-        weights = np.abs([c.weights for c in joined.folds]).max(axis=(0, 2))
+        weights = np.abs(found[0].folds[0].weights).max(axis=1)
         kept = [p for p, w in zip(members, weights, strict=True) if w >= FEEBLE]
         if len(kept) == len(members):
             break
-        members, joined = kept, None
-    if joined is None:
+        members, found = kept, None
+    if found is None:
         return []
     name = " + ".join(p.name for p in members)
     recipe = tuple(source for p in members for source in p.recipe)
     seconds = time.monotonic() - began + sum(p.seconds for p in members)
-    return [Pass(name, recipe, joined, held_out_losses(joined), seconds)]
+    return [Pass(name, recipe, *found, seconds)]
 
 
 def _splits(cv: Any) -> bool:
