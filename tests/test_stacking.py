@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import log_softmax
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.linear_model import LogisticRegression
@@ -16,7 +17,7 @@ from headcount.scores import cross_fit, stack
 from headcount.scores.crossfit import cross_fit_source
 from headcount.scores.kinds import score_items
 from headcount.scores.sources import Source, sources_for
-from headcount.scores.stacking import held_out_losses
+from headcount.scores.stacking import held_out_losses, stack_with_losses
 from headcount.scores.together import score_by_all
 from headcount.text import TfIdf
 
@@ -94,6 +95,30 @@ def test_held_out_items_and_new_ones_are_scored_alike():
     for joined, view in zip(both.folds, views, strict=True):
         np.testing.assert_allclose(joined.predict_proba(X), view, atol=1e-9)
         assert (joined.predict(X) == both.classes[view.argmax(axis=1)]).all()
+
+
+def test_the_model_of_a_stack_does_not_lean_against_the_luck_of_folds():
+    # Models that each miss their own fold make a calibrator of the other folds 1.6 % worse here.
+    several = (LogisticRegression(), LinearDiscriminantAnalysis(), GaussianNB())
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        y = (np.arange(800) < 60).astype(int)
+        X = rng.standard_t(3, size=(800, 4)) + 1.3 * y[:, None]
+        both, losses = stack_with_losses([cross_fit(c, X, y, random_state=0) for c in several])
+        assert all((c.weights == both.folds[0].weights).all() for c in both.folds)
+        found.append((losses.mean(), held_out_losses(both).mean()))
+    claimed, calibrated = np.mean(found, axis=0)
+    assert calibrated < 1.005 * claimed
+
+
+def test_losses_of_a_stack_are_those_of_items_that_it_had_not_seen():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 4))  # noise: a model that had seen the items would seem to know them
+    several = (LogisticRegression(), GaussianNB())
+    _, losses = stack_with_losses([cross_fit(c, X, y, random_state=0) for c in several])
+    assert losses.mean() > np.log(3)
 
 
 def test_passes_over_other_folds_are_refused():
