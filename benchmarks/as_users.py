@@ -1,12 +1,14 @@
 """Every library as its own user would use it: labelled items in, estimates of bags out.
 
     python benchmarks/as_users.py [--tasks magic,reviews] [--labelled 2000] [--splits 5] [--kept]
+        [--only Auto]
 
 Peers get the best single classifier of those that AutoQuantifier tries, by the likelihood of
 held-out items, and do their own cross-validation and refitting; AutoQuantifier gets the items and
 is told the measure and that any shares may come. "SLD" and "Bayes" are ours with the same single
 classifier. Each split draws other labelled items and another pool; means over splits come with
-their standard errors. Run it in the environment of `make peers`. The real sets are looked for in
+their standard errors. `--only` measures one method, on the same splits and bags. Run it in the
+environment of `make peers`. The real sets are looked for in
 HEADCOUNT_SHARED_DATA.
 """
 
@@ -136,7 +138,7 @@ def measured(name: str, split: int, n: int) -> dict[str, list[float]]:
     drawing = UniformPrevalence(n_bags=N_BAGS, size=size, random_state=split)
     bags = drawing.draw(y_pool, classes=np.arange(k))
     for method, answer in contestants(X, y, pool, bags):
-        if method in kept:
+        if method in kept or _option("--only", method) != method:
             continue
         began = time.process_time()
         same = None if method in ("Bayes", "Auto") else _tried(answer, "ae")
@@ -179,7 +181,7 @@ def table(results: dict[str, list[dict[str, list[float]]]]) -> Iterator[str]:
         logs = []
         for name, runs in results.items():
             errors = {m: np.array([run[m][column] for run in runs]) for m in methods}
-            peers = [m for m in methods if m.startswith(("QuaPy", "mlquantify"))]
+            peers = [m for m in methods if m.startswith(("QuaPy", "mlquantify"))] or ["Auto"]
             best = min(peers, key=lambda m: np.nan_to_num(errors[m].mean(), nan=9e9))
             ratio = errors["Auto"].mean() / errors[best].mean()
             each = np.log(errors["Auto"] / errors[best])
