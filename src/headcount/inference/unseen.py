@@ -61,6 +61,12 @@ class Unseen:
         sure = np.zeros_like(self.middle)[None]
         return np.asarray(self.answer(self.middle[None], sure, np.zeros(1))[1] * self.widen)
 
+    @property
+    def width(self) -> float:
+        """Mean width of the intervals of a group that the model is sure of."""
+        low, high = cut_bounds(self.middle, self.beyond[0], LEVEL)
+        return float((high - low).mean())
+
     def bound(self, found: Interval, flagged: Bools, sizes: Ints, target: str) -> Interval:
         """Shares of groups, and where they may be."""
         few = 1.0 / np.maximum(sizes, 1) if target == "bag" else np.zeros(len(sizes))

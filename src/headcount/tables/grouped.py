@@ -191,6 +191,7 @@ def learn_groups(
         "error": float(np.abs(answer - truth).mean()),
         "counting": float(np.abs(new.counted - truth).mean()),
         "constant": float(np.abs(unseen.middle - truth).mean()),
+        "width": unseen.width,
     }
     return Groups([str(n) for n in names], counts, pooling, unseen), off
 
