@@ -4,7 +4,7 @@ python benchmarks/table_alarms.py [trials, or first-last]
 
 Scores of a classifier or a judge: continuous, rounded, integers, categories (hard answers); two to
 ten classes. In each trial labelled items and twelve groups of other shares are made of the same
-classes, so that every alarm is a false one. The level of the test is 0.04. Groups of one trial share
+classes, so that every alarm is a false one. The level of the test is 0.04. Groups of a trial share
 its labelled items, so that standard errors are those of trials.
 """
 

@@ -46,7 +46,7 @@ def test_intervals_of_new_groups_hold_and_are_no_wider_than_groups_differ(n, err
         answer = unseen.bound(found, np.zeros(6, dtype=bool), np.full(6, 1000), "bag")
         inside.append((truth >= answer.low) & (truth <= answer.high))
         widths.append((answer.high - answer.low).mean())
-    assert 0.9 <= np.mean(inside) <= 0.995
+    assert 0.9 <= np.mean(inside) <= (0.98 if error else 1.0)  # few groups cannot exclude errors
     usual = 2 * 1.96 * np.sqrt(0.21 / 7)  # of always saying the usual shares
     assert np.mean(widths) < (0.75 if error == 0 and n > 5 else 1.1) * usual
 

@@ -12,6 +12,7 @@ held less than they promise they are widened.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ SCARCE = 1.5  # groups that seem to be missing: of five to ten, intervals held 9
 PARTS = 20  # groups are left out in at most so many parts
 LEVEL = 0.95
 NORMAL = 3.841  # square of an error in variances that 95 % stay under
+HOPELESS = 1e-9  # of the likeliest: that is left out
 AT_ONCE = 2000  # groups
 
 
@@ -69,9 +71,10 @@ class Unseen:
 
     def bound(self, found: Interval, flagged: Bools, sizes: Ints, target: str) -> Interval:
         """Shares of groups, and where they may be."""
-        few = 1.0 / np.maximum(sizes, 1) if target == "bag" else np.zeros(len(sizes))
+        luck = 1.0 / np.maximum(sizes, 1) if target == "bag" else np.zeros(len(sizes))
+        told = halfway(found)
         parts = [
-            self.answer(halfway(found)[part], found.variance[part], few[part])
+            self.answer(told[part], found.variance[part], luck[part])
             for part in (slice(i, i + AT_ONCE) for i in range(0, len(sizes), AT_ONCE))
         ]
         share, variance = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -89,20 +92,27 @@ class Unseen:
         """
         k, scale = len(self.middle), _scale(self.middle)
         x = told - self.middle
-        gain, spread = GAINS[:, None, None], SPREADS[:, None, None, None] + luck
-        error = (variance / scale).mean(axis=1) + ERRORS[:, None]
+        logs, spread, gain, error = self._cells
+        spread, error = spread + luck, error + (variance / scale).mean(axis=1)
         total = gain**2 * spread + error
         # A group that lies far out speaks for groups that lie far apart.
         far = (x**2 / scale).mean(axis=1)
-        fits = _logs(self.spreads)[:, None, None, None] + _logs(self.errors)[..., None]
-        weight = _weights(fits - 0.5 * (k - 1) * (np.log(total) + far / total), 3)
+        weight = _weights(logs - 0.5 * (k - 1) * (np.log(total) + far / total), 1)
         believed = gain * spread / total
-        mean = (weight * believed).sum(axis=(0, 1, 2))
-        unsure = (weight * believed**2).sum(axis=(0, 1, 2)) - mean**2
-        left = (weight * spread * error / total).sum(axis=(0, 1, 2))
+        mean = (weight * believed).sum(axis=0)
+        unsure = (weight * believed**2).sum(axis=0) - mean**2
+        left = (weight * spread * error / total).sum(axis=0)
         left += (1 - mean) ** 2 * (self.spreads @ SPREADS) / self.n_groups  # of the middle
         share = clip_and_normalise(self.middle + mean[:, None] * x)
         return share, left[:, None] * scale + np.maximum(unsure, 0.0)[:, None] * x**2
+
+    @cached_property
+    def _cells(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Logarithms of weights, spreads, gains and errors, as columns, where not hopeless."""
+        weights = self.spreads[:, None, None] * self.errors
+        s, g, e = np.nonzero(weights > HOPELESS * weights.max())
+        columns = np.log(weights[s, g, e]), SPREADS[s], GAINS[g], ERRORS[e]
+        return columns[0][:, None], columns[1][:, None], columns[2][:, None], columns[3][:, None]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for a file."""
@@ -165,6 +175,7 @@ def _weigh(told: Floats, variance: Floats, truth: Floats, sizes: Ints) -> Unseen
     apart = (y**2 / scale).mean(axis=1) * n / max(n - 1, 0.5)  # the middle is theirs, too
     total = SPREADS[:, None] + 1 / sizes
     spreads = -0.5 * (k - 1) * (np.log(total) + apart / total).sum(axis=1)
+    spreads += np.log(SPREADS)  # equally likely in equal steps: others may lie farther apart
     off = np.stack([((x - gain * y) ** 2 / scale).mean(axis=1) for gain in GAINS])
     total = (variance / scale).mean(axis=1) + ERRORS[:, None]
     fits = -0.5 * (k - 1) * (np.log(total) + off[:, None, :] / total).sum(axis=2)
@@ -186,10 +197,6 @@ def _widening(off: Floats) -> Floats:
 
 def _scale(middle: Floats) -> Floats:
     return np.maximum(middle * (1 - middle), 1e-4)
-
-
-def _logs(weights: Floats) -> Floats:
-    return np.log(np.maximum(weights, 1e-300))
 
 
 def _weights(logs: Floats, axes: int) -> Floats:
