@@ -1,6 +1,6 @@
 """False alarms of `misfit` under pure label shift, through the tables' own path, by kind of score.
 
-python benchmarks/table_alarms.py [trials, or first-last]
+python benchmarks/table_alarms.py [trials, or first-last] [number of classes ...]
 
 Scores of a classifier or a judge: continuous, rounded, integers, categories (hard answers); two to
 ten classes. In each trial labelled items and twelve groups of other shares are made of the same
@@ -58,11 +58,12 @@ def main() -> None:
     warnings.simplefilter("ignore")
     first, _, last = (sys.argv[1] if len(sys.argv) > 1 else "10").partition("-")
     trials = range(int(first), int(last) + 1) if last else range(int(first))
-    print("| scores | " + " | ".join(f"{k} classes, groups of {m}" for k, m in CELLS) + " |")
-    print("|---|" + "---|" * len(CELLS))
+    chosen = [cell for cell in CELLS if str(cell[0]) in sys.argv[2:]] or CELLS
+    print("| scores | " + " | ".join(f"{k} classes, groups of {m}" for k, m in chosen) + " |")
+    print("|---|" + "---|" * len(chosen))
     for kind in ("continuous", "rounded", "1-5", "1-10", "0-100", "category"):
         cells = []
-        for k, size in CELLS:
+        for k, size in chosen:
             found = np.array([alarms(kind, k, 600, size, seed).mean() for seed in trials])
             cells.append(f"{found.mean():.3f} ± {found.std(ddof=1) / np.sqrt(len(found)):.3f}")
         print(f"| {kind} | " + " | ".join(cells) + " |", flush=True)

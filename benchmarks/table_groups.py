@@ -102,6 +102,12 @@ def towns(rng: np.random.Generator, n: int) -> pd.DataFrame:
     return made_groups(table[table["outlet"].isin(often)].assign(y=table["outlet"]), rng, "town", n)
 
 
+def clubs(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    table = read("emotions")
+    often = table["label"].value_counts().index[:4]
+    return made_groups(table[table["label"].isin(often)].assign(y=table["label"]), rng, "club", n)
+
+
 def domains(rng: np.random.Generator, *, named: bool) -> pd.DataFrame:
     table = read("reviews")
     table = table[table["sentiment"].notna()]
@@ -119,6 +125,7 @@ DESIGNS: dict[str, tuple[Callable[[np.random.Generator], pd.DataFrame], int]] = 
     "16 named domains, 2 moods": (lambda rng: domains(rng, named=True), 30),
     "7 shops, 2 moods": (lambda rng: shops(rng, 7), 50),
     "20 shops, 2 moods": (lambda rng: shops(rng, 20), 40),
+    "9 clubs, 4 feelings": (lambda rng: clubs(rng, 9), 60),
     "10 towns, 5 outlets": (lambda rng: towns(rng, 10), 60),
     "26 events, 8 types": (lambda _: crises("type"), 60),
     "26 events, 4 of informativeness": (lambda _: crises("informativeness"), 20),
