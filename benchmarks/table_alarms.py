@@ -1,10 +1,11 @@
 """False alarms of `misfit` under pure label shift, through the tables' own path, by kind of score.
 
-python benchmarks/table_alarms.py [trials]
+python benchmarks/table_alarms.py [trials, or first-last] [number of classes ...]
 
 Scores of a classifier or a judge: continuous, rounded, integers, categories (hard answers); two to
 ten classes. In each trial labelled items and twelve groups of other shares are made of the same
-classes, so that every alarm is a false one. The level of the test is 0.04.
+classes, so that every alarm is a false one. The level of the test is 0.04. Groups of a trial share
+its labelled items, so that standard errors are those of trials.
 """
 
 from __future__ import annotations
@@ -55,14 +56,16 @@ def alarms(kind: str, k: int, n: int, size: int, seed: int) -> np.ndarray:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-    print("| scores | " + " | ".join(f"{k} classes, groups of {m}" for k, m in CELLS) + " |")
-    print("|---|" + "---|" * len(CELLS))
+    first, _, last = (sys.argv[1] if len(sys.argv) > 1 else "10").partition("-")
+    trials = range(int(first), int(last) + 1) if last else range(int(first))
+    chosen = [cell for cell in CELLS if str(cell[0]) in sys.argv[2:]] or CELLS
+    print("| scores | " + " | ".join(f"{k} classes, groups of {m}" for k, m in chosen) + " |")
+    print("|---|" + "---|" * len(chosen))
     for kind in ("continuous", "rounded", "1-5", "1-10", "0-100", "category"):
         cells = []
-        for k, size in CELLS:
-            found = [alarms(kind, k, 600, size, seed) for seed in range(trials)]
-            cells.append(f"{np.mean(found):.3f}")
+        for k, size in chosen:
+            found = np.array([alarms(kind, k, 600, size, seed).mean() for seed in trials])
+            cells.append(f"{found.mean():.3f} ± {found.std(ddof=1) / np.sqrt(len(found)):.3f}")
         print(f"| {kind} | " + " | ".join(cells) + " |", flush=True)
 
 

@@ -1,13 +1,14 @@
 """Groups that the rows reveal: `fit --by` against simpler answers, on real corpora.
 
-python benchmarks/table_groups.py [method] [splits] [design ...]
+python benchmarks/table_groups.py [method] [splits, or first-last] [design ...]
 
 Some rows of every known group are labelled, all others are the heap; a quarter of the groups has
 no labelled row at all. Errors in points of: the mean of a group's own labelled rows, the overall
 shares of the labelled rows, the best of four methods that were not told of groups (chosen with
 hindsight, for each design), and the model of `tables.fit(by=...)`, with the coverage of its 95 %
-intervals. In the designs with companies and domains, groups have shares of their own and name
-themselves in every text. The corpora are looked for in HEADCOUNT_SHARED_DATA.
+intervals and their mean width. In the designs with companies, shops, towns and domains, groups have
+shares of their own and name themselves in every text (domains only where it says so).
+The corpora are looked for in HEADCOUNT_SHARED_DATA.
 """
 
 from __future__ import annotations
@@ -81,6 +82,32 @@ def companies(rng: np.random.Generator, n: int) -> pd.DataFrame:
     return given_shares(table, rng, 1.5)
 
 
+def made_groups(table: pd.DataFrame, rng: np.random.Generator, name: str, n: int) -> pd.DataFrame:
+    """Groups that differ in nothing but their shares, and name themselves at the end of texts."""
+    table = table.sample(frac=1, random_state=int(rng.integers(1 << 30)))
+    table = table.assign(group=[f"{name}{i % n}" for i in range(len(table))])
+    table["text"] = table["text"] + " " + table["group"]
+    return given_shares(table, rng, 1.5)
+
+
+def shops(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    table = read("reviews")
+    table = table[table["sentiment"].notna()]
+    return made_groups(table.assign(y=table["sentiment"].astype(int).astype(str)), rng, "shop", n)
+
+
+def towns(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    table = read("health_news")
+    often = table["outlet"].value_counts().index[:5]
+    return made_groups(table[table["outlet"].isin(often)].assign(y=table["outlet"]), rng, "town", n)
+
+
+def clubs(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    table = read("emotions")
+    often = table["label"].value_counts().index[:4]
+    return made_groups(table[table["label"].isin(often)].assign(y=table["label"]), rng, "club", n)
+
+
 def domains(rng: np.random.Generator, *, named: bool) -> pd.DataFrame:
     table = read("reviews")
     table = table[table["sentiment"].notna()]
@@ -96,6 +123,10 @@ DESIGNS: dict[str, tuple[Callable[[np.random.Generator], pd.DataFrame], int]] = 
     "8 companies, 3 moods": (lambda rng: companies(rng, 8), 40),
     "16 domains, 2 moods": (lambda rng: domains(rng, named=False), 60),
     "16 named domains, 2 moods": (lambda rng: domains(rng, named=True), 30),
+    "7 shops, 2 moods": (lambda rng: shops(rng, 7), 50),
+    "20 shops, 2 moods": (lambda rng: shops(rng, 20), 40),
+    "9 clubs, 4 feelings": (lambda rng: clubs(rng, 9), 60),
+    "10 towns, 5 outlets": (lambda rng: towns(rng, 10), 60),
     "26 events, 8 types": (lambda _: crises("type"), 60),
     "26 events, 4 of informativeness": (lambda _: crises("informativeness"), 20),
     "topics, 3 moods": (lambda _: topics("BD", 80), 30),
@@ -198,20 +229,21 @@ def row(name: str, found: pd.DataFrame) -> list[str]:
         cells += [said(found, "known own")] if kind == "known" else []
         cells += [said(found, f"{kind} overall"), f"{said(found, f'{kind} {plain}')} ({plain})"]
         cells += [said(found, f"{kind} pooled"), f"{found[f'{kind} pooled'].mean() / best:.2f}"]
-        cells += [said(found, f"{kind} inside", 3)]
+        cells += [said(found, f"{kind} inside", 3), f"{found[f'{kind} width'].mean():.0f}"]
     return cells
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
     method = sys.argv[1] if len(sys.argv) > 1 else "SLD"
-    splits = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    several = ["overall share", "best of four", "`fit --by`", "ratio", "coverage"]
+    first, _, last = (sys.argv[2] if len(sys.argv) > 2 else "5").partition("-")
+    seeds = range(int(first), int(last) + 1) if last else range(int(first))
+    several = ["overall share", "best of four", "`fit --by`", "ratio", "coverage", "width"]
     header = ["design", *(f"known: {c}" for c in ["own rows", *several])]
     header += [f"new: {c}" for c in several]
     print("| " + " | ".join(header) + " |\n|" + "---|" * len(header), flush=True)
     for name in sys.argv[3:] or DESIGNS:
-        found = pd.DataFrame([one(name, method, seed) for seed in range(splits)])
+        found = pd.DataFrame([one(name, method, seed) for seed in seeds])
         print("| " + " | ".join(row(name, found)) + " |", flush=True)
         print(found.round(2).to_string(), file=sys.stderr, flush=True)
 

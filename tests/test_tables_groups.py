@@ -16,6 +16,7 @@ from headcount.methods.bayes import BayesQuantifier
 from headcount.tables import fit
 from headcount.tables.grouped import Groups, even_rows, fit_evenly, tell_groups
 from headcount.tables.labelled import Labelled
+from headcount.tables.words import learnt_text
 from test_tables import run, write
 
 COMPANIES = [f"company{i}" for i in range(8)]
@@ -137,10 +138,18 @@ def test_new_groups_are_answered_by_what_the_words_say(corpus):
     model = fit(str(corpus / "train.csv"), text="text", label="mood", method="SLD", by="company")
     found = model.estimate(str(corpus / "heap.csv"), by="company", truth="mood")
     usual = np.array(list(model.summary["shares"].values()))
-    groups = Groups.from_dict(model.summary["groups"])
-    assert groups.new.slope > 0.3  # the model is believed about groups that it has not seen
+    new = Groups.from_dict(model.summary["groups"]).new
+    told = new.middle + np.array([0.2, -0.1, -0.1])
+    share, _ = new.answer(told[None], np.full((1, 3), 1e-3), np.array([1 / 400]))
+    assert share[0, 0] > new.middle[0] + 0.06  # it is believed about groups that it has not seen
     answer, truth = found.interval.prevalence[8], found.truth[8]
     assert np.abs(answer - truth).mean() < np.abs(usual - truth).mean() + 0.05
+    width = (found.interval.high - found.interval.low)[8]
+    assert 0.1 < width.mean() < 0.27  # 0.30 where the few rows of tried groups were held against it
+    wide = 100 * model.summary["quality"]["by_group"]["width"]
+    said = learnt_text(model.summary)
+    assert f"about {wide:.0f} points wide, or more: with labelled rows of more groups" in said
+    assert wide <= 100 * width.mean() + 1
 
 
 def test_pooling_weighs_by_variance():

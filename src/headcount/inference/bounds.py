@@ -29,6 +29,25 @@ def bounds(mean: Floats, variance: Floats, level: Floats | float) -> tuple[Float
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
+def cut_bounds(top: Floats, variance: Floats, level: float) -> tuple[Floats, Floats]:
+    """Likeliest interval of normals that are cut off at 0 and 1.
+
+    Parameters
+    ----------
+    top, variance : the likeliest share, and the variance before cutting
+    """
+    sd = np.sqrt(np.maximum(variance, 1e-18))
+    below, above = norm.cdf(-top / sd), norm.cdf((1.0 - top) / sd)
+    inside = level * (above - below)
+    half = sd * norm.ppf((1.0 + inside) / 2.0)
+    first, last = top - half < 0.0, top + half > 1.0  # never both: less than all is inside
+    from_end = top + sd * norm.ppf(np.maximum(above - inside, 1e-16))
+    from_start = top + sd * norm.ppf(np.minimum(below + inside, 1.0 - 1e-16))
+    low = np.where(first, 0.0, np.where(last, from_end, top - half))
+    high = np.where(last, 1.0, np.where(first, from_start, top + half))
+    return np.clip(low, 0.0, top), np.clip(high, top, 1.0)
+
+
 def _cut_normal(mean: Floats, sd: Floats, level: Floats) -> tuple[Floats, Floats]:
     """Likeliest interval of normals that are cut off below 0, by the moments that remain."""
     cut = np.linspace(-8.0, 6.0, 1401)  # where the cut is, in standard deviations from the middle

@@ -9,6 +9,7 @@ labelled rows, and, by leaving whole groups out, for groups that it has never se
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,10 +20,12 @@ from sklearn.base import clone
 from headcount._core.types import Bools, Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
+from headcount.inference.check import widen_by
 from headcount.inference.diagnostics import LEVEL, Diagnosis, diagnose_scores
 from headcount.inference.intervals import Interval
 from headcount.inference.pooling import Pooling, learn_pooling
 from headcount.inference.spread import Request
+from headcount.inference.unseen import Unseen, halfway, learn_unseen
 from headcount.scores.crossfit import cross_fit
 from headcount.scores.joined import StackedClassifier
 from headcount.scores.scorer import View, mix_views
@@ -32,7 +35,8 @@ from headcount.selection.trials import teach_shift
 from headcount.tables.labelled import Labelled
 
 FOLDS = 5
-INNER = 3  # folds of a model that is only there to be tried on other groups
+INNER = 3  # folds of a model that is only there to be tried on other groups, of many rows
+MANY = 5000  # labelled rows, from which on a model of four fifths of them is like one of all
 FEWEST = 5  # groups that something can be learnt from
 ROWS = 10  # of a group that the model is tried on
 SMOOTH = 10.0  # rows' worth of belief that a group has the usual shares
@@ -48,13 +52,13 @@ class Groups:
     names : of the groups
     counts : labelled rows of each, by class
     known : what such groups tell about the model's answers for them
-    new : what groups tell that were left out when the model was fitted
+    new : what groups tell that were left out when the model was fitted, about others
     """
 
     names: list[str]
     counts: Ints
     known: Pooling
-    new: Pooling
+    new: Unseen
 
     def rows_of(self, names: list[str]) -> Ints:
         """Labelled rows of groups by class; none where a group has none."""
@@ -68,7 +72,8 @@ class Groups:
         """Answers for groups, with their labelled rows where they have some."""
         flagged = np.asarray(diagnosis.fit < LEVEL)
         own = self.rows_of(names)
-        known, new = (p.pool(found, flagged, own, sizes, target) for p in (self.known, self.new))
+        known = self.known.pool(found, flagged, own, sizes, target)
+        new = self.new.bound(found, flagged, sizes, target)
         has_rows = own.sum(axis=1, keepdims=True) > 0
         joined: Any = {
             name: np.where(has_rows, getattr(known, name), getattr(new, name))
@@ -98,14 +103,14 @@ class Groups:
             [str(name) for name in about["names"]],
             np.array(about["counts"], dtype=np.int64),
             Pooling.from_dict(about["known"]),
-            Pooling.from_dict(about["new"]),
+            Unseen.from_dict(about["new"]),
         )
 
 
-def split_by_group(labels: NDArray[Any], groups: NDArray[Any]) -> list[Split]:
+def split_by_group(labels: NDArray[Any], groups: NDArray[Any], folds: int = FOLDS) -> list[Split]:
     """Folds that leave out whole groups."""
     classes, codes = np.unique(labels, return_inverse=True)
-    folds = min(FOLDS, len(np.unique(groups)))
+    folds = min(folds, len(np.unique(groups)))
     if folds < 2:
         raise InputError(f"all labelled rows are of the group {groups[0]!r}: leave the groups out.")
     return make_splits(None, codes, classes, folds, groups=groups, random_state=0)
@@ -154,42 +159,66 @@ def even_rows(train: Ints, codes: Ints, own: Ints) -> Ints:
     return np.concatenate([found, train[np.isin(codes[train], lost)]])
 
 
-def learn_groups(quantifier: Any, rows: Labelled) -> tuple[Groups, dict[str, Any]]:
+def learn_groups(
+    quantifier: Any, rows: Labelled, factors: Sequence[float] = ()
+) -> tuple[Groups, dict[str, Any]]:
     """What labelled groups tell, and how far off the model is on groups that it had not seen.
 
     Parameters
     ----------
     quantifier : fitted to the rows
     rows : labelled, with groups
+    factors : by how much the model's intervals are widened, as in `check_intervals`
     """
     scorer, groups = quantifier.scorer_, np.asarray(rows.groups)
     names, own = np.unique(groups, return_inverse=True)
-    k = len(scorer.classes)
-    counts = np.zeros((len(names), k), dtype=np.int64)
+    counts = np.zeros((len(names), len(scorer.classes)), dtype=np.int64)
     np.add.at(counts, (own, scorer.codes), 1)
     sizes = counts.sum(axis=1)
     large = np.flatnonzero(sizes >= min(ROWS, np.sort(sizes)[-min(FEWEST, len(sizes))]))
-    truth = counts[large] / sizes[large][:, None]
-    part = np.zeros(len(names), dtype=np.int64)
-    for f, (_, test) in enumerate(split_by_group(rows.labels, groups)):
-        part[own[test]] = f
-    known = new = _Tried(quantifier, rows, own, large, part).by_scores()
+    sizes = sizes[large]
+    truth = counts[large] / sizes[:, None]
+    tried = _Tried(quantifier, rows, own, large, _parts(rows))
+    known = new = tried.by_scores()
     if scorer.folds:
-        new = _Tried(quantifier, rows, own, large, part).by_items()
-    pooled = [learn_pooling(*found[:2], truth, sizes[large], found[2]) for found in (known, new)]
-    answer = pooled[1].middle + pooled[1].slope * (new[0] - pooled[1].middle)
+        new = tried.by_items()
+    seen = known.interval
+    pooling = learn_pooling(seen.prevalence, seen.variance, truth, sizes, known.flagged)
+    wide = new.interval.widened(widen_by(tuple(factors), sizes)) if factors else new.interval
+    unseen, answer = learn_unseen(halfway(wide), wide.variance, truth, sizes, new.flagged)
     off = {
         "groups": len(large),
         "error": float(np.abs(answer - truth).mean()),
-        "counting": float(np.abs(new[3] - truth).mean()),
-        "constant": float(np.abs(pooled[1].middle - truth).mean()),
+        "counting": float(np.abs(new.counted - truth).mean()),
+        "constant": float(np.abs(unseen.middle - truth).mean()),
+        "width": unseen.width,
     }
-    return Groups([str(n) for n in names], counts, *pooled), off
+    return Groups([str(n) for n in names], counts, pooling, unseen), off
+
+
+def _parts(rows: Labelled) -> Ints:
+    """Part of each group: the fewer there are, the fewer are left out at once."""
+    groups = np.asarray(rows.groups)
+    _, own = np.unique(groups, return_inverse=True)
+    part = np.zeros(own.max() + 1, dtype=np.int64)
+    folds = FOLDS if len(groups) > MANY else 2 * FOLDS
+    for f, (_, test) in enumerate(split_by_group(rows.labels, groups, folds)):
+        part[own[test]] = f
+    return part
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Answers for groups, whether each is flagged, and plain counts."""
+
+    interval: Interval
+    flagged: Bools
+    counted: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """Trials of a model on labelled groups: estimates, variances, flags, and plain counts."""
+    """A model that is tried on labelled groups."""
 
     quantifier: Any
     rows: Labelled
@@ -197,7 +226,7 @@ class _Tried:
     large: Ints  # groups to try
     part: Ints  # of each group; it is tried by what is learnt from the other parts
 
-    def by_scores(self) -> tuple[Floats, Floats, Bools, Floats]:
+    def by_scores(self) -> _Trial:
         """By held-out scores, of classifiers that have seen other rows of the group."""
         scorer = self.quantifier.scorer_
 
@@ -207,21 +236,22 @@ class _Tried:
 
         return self._run(answer)
 
-    def by_items(self) -> tuple[Floats, Floats, Bools, Floats]:
+    def by_items(self) -> _Trial:
         """By classifiers that have seen no row of the group."""
         several = classifiers_of(self.quantifier)
+        folds = INNER if len(self.own) > MANY else FOLDS
 
         def answer(rest: Ints, items: Ints, bags: Bags) -> tuple[Any, list[View]]:
-            fresh = fit_evenly(_quick(self.quantifier), several, self.rows.take(rest), INNER)
+            fresh = fit_evenly(_quick(self.quantifier), several, self.rows.take(rest), folds)
             return fresh, [(view, bags) for view in fresh.scorer_.views(self.rows.items[items])]
 
         return self._run(answer)
 
-    def _run(self, answer: Any) -> tuple[Floats, Floats, Bools, Floats]:
+    def _run(self, answer: Any) -> _Trial:
         codes = self.quantifier.scorer_.codes
         k = int(codes.max()) + 1
-        found, variance = np.zeros((len(self.large), k)), np.zeros((len(self.large), k))
-        flagged, counted = np.zeros(len(self.large), dtype=bool), np.zeros_like(found)
+        shares, low, high, variance, counted = np.zeros((5, len(self.large), k))
+        flagged = np.zeros(len(self.large), dtype=bool)
         for part in np.unique(self.part[self.large]):
             rest = np.flatnonzero(self.part[self.own] != part)
             if np.bincount(codes[rest], minlength=k).min() < 2:  # a class of these groups alone
@@ -236,9 +266,11 @@ class _Tried:
                 bound = fresh.bound(views, bags.sizes, Request(n_draws=120, doubt=False))
                 mixed = mix_views([scores for scores, _ in views]), bags
                 flagged[here] = diagnose_scores(fresh.scorer_, [mixed]).fit < LEVEL
-            found[here], variance[here] = bound.prevalence, bound.variance
+            shares[here], variance[here] = bound.prevalence, bound.variance
+            low[here], high[here] = bound.low, bound.high
             counted[here] = bags.shares(mixed[0].argmax(axis=1), k)
-        return found, variance, flagged, counted
+        found = replace(bound, prevalence=shares, low=low, high=high, variance=variance)
+        return _Trial(found, flagged, counted)
 
 
 def _quick(quantifier: Any) -> Any:

@@ -170,10 +170,11 @@ def _add_groups(
     n = len(np.unique(np.asarray(rows.groups)))
     if n < FEWEST:
         say(Note("few groups", n, by))
-    found, off = learn_groups(quantifier, rows)
+    checked = summary["quality"] or {}
+    found, off = learn_groups(quantifier, rows, checked.get("factors", ()))
     summary["groups"] = found.to_dict()
-    if summary["quality"] is not None:
-        summary["quality"]["by_group"] = off
+    if checked:
+        checked["by_group"] = off
 
 
 def _useless(found: dict[str, Any], inputs: Inputs) -> InputError:

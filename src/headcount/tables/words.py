@@ -113,12 +113,15 @@ def _held(q: dict[str, Any]) -> str:
 
 
 def _by_group(q: dict[str, Any]) -> str:
-    """How far off it is on groups that it had not seen."""
+    """How far off it is on groups that it had not seen, and how sure of others."""
+    more = ": with labelled rows of more groups they would be narrower" if q["groups"] < 10 else ""
+    width = 100 * q.get("width", 1.0)
     return (
         f"On {q['groups']} groups that it had not seen: off by {100 * q['error']:.1f} points "
         f"(plain counting by {100 * q['counting']:.1f}, the usual shares by "
         f"{100 * q['constant']:.1f}); groups with labelled rows of their own are answered by "
-        "these, too."
+        f"these, too, and the intervals of groups without any are about {width:.0f} points wide, "
+        f"or more{more}."
     )
 
 
