@@ -20,6 +20,8 @@ LONGEST = 1 << 26  # bytes of a line
 SEPARATORS = (",", ";", "\t", "|")
 FALLBACK = "cp1252"  # what lines are in that are not UTF-8, nearly always
 MARKS = {
+    b"\xff\xfe\x00\x00": "utf-32",  # before the mark of UTF-16, which it begins with
+    b"\x00\x00\xfe\xff": "utf-32",
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
     b"\xef\xbb\xbf": "utf8",
@@ -31,6 +33,7 @@ MAGIC = {
     b"%PDF": "a PDF",
     b"SQLite format 3": "a database of SQLite",
 }
+SEPARATOR_LINE = re.compile(rb'(\xef\xbb\xbf)?"?sep=.?"?\r?\n', re.IGNORECASE)
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
@@ -52,7 +55,10 @@ def open_text(raw: Any, name: str, encoding: str, say_bad: Callable[[int], None]
         stream = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "gzip")
     head = bytes(stream.read(HEAD))
     found = _encoding_of(head, name, encoding)
-    return Utf8Stream(_Joined(head, stream), found, say_bad)
+    old = b"\r" in head and b"\n" not in head  # lines end as they did on old Macs
+    text = Utf8Stream(_Joined(head, stream), found, say_bad, old_ends=old)
+    text.skip_separator()
+    return text
 
 
 def _encoding_of(head: bytes, name: str, encoding: str) -> str:
@@ -85,8 +91,10 @@ def _encoding_of(head: bytes, name: str, encoding: str) -> str:
 class Utf8Stream(io.RawIOBase):
     """A stream in any encoding, read as UTF-8."""
 
-    def __init__(self, inner: Any, encoding: str, say_bad: Callable[[int], None]):
-        self.inner, self.say_bad = inner, say_bad
+    def __init__(
+        self, inner: Any, encoding: str, say_bad: Callable[[int], None], *, old_ends: bool = False
+    ):
+        self.inner, self.say_bad, self.old_ends = inner, say_bad, old_ends
         self.utf8 = encoding == "utf8"
         self.decoder = codecs.getincrementaldecoder(encoding)()
         self.rest = b""  # of a line that is not yet complete
@@ -114,10 +122,19 @@ class Utf8Stream(io.RawIOBase):
         self.ready = io.BytesIO(found + self.ready.read())
         return found.decode("utf8", errors="replace").removeprefix("\ufeff")
 
+    def skip_separator(self) -> None:
+        """Leave out a first line such as ``sep=;``, which is for Excel."""
+        start = self.read(16)
+        line = SEPARATOR_LINE.match(start)
+        self.ready = io.BytesIO(start[line.end() if line else 0 :] + self.ready.read())
+
     def _refill(self) -> bool:
         chunk = bytes(self.inner.read(CHUNK))
+        if self.old_ends and self.utf8:
+            chunk = chunk.replace(b"\r", b"\n")
         if not self.utf8:
             text = self.decoder.decode(chunk, final=not chunk)
+            text = text.replace("\r", "\n") if self.old_ends else text
             self.ready = io.BytesIO(text.encode("utf8"))
             return bool(chunk) or bool(text)
         whole = self.rest + chunk

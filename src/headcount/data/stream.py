@@ -145,7 +145,10 @@ def sources_of(data: Any, kind: str | None = None) -> list[Source]:
             found += sources([str(one)], kind)
         else:
             frame_names(one)  # what is no data frame is refused here
+            if any(one is other.frame for other in found):
+                raise InputError("a data frame is given twice: its rows would count twice.")
             found.append(Source(None, FRAME, one))
+    _check_once(found)
     return found
 
 
