@@ -26,7 +26,18 @@ DIFFERENT = 20  # rows from which on it is no chance that all are there several 
 COPIES = 0.2  # share of rows that are copies of long texts from which on each counts once
 LONG = 5  # words; shorter texts are often the same without being copies
 OTHER = "other"  # what classes that are too rare are joined into
-NO_LABEL = ("nan", "null", "<na>", "n/a", "#n/a")  # how programs write that there is none
+OTHER_STILL = "other (rare)"  # the same where a class has that name already
+# How people and programs write that there is no label; the former may mean a class.
+MAYBE_NONE = ("none", "na", "nil", "-", "--", "?", ".", "missing", "undefined")
+NO_LABEL = (
+    "nan",
+    "nat",
+    "null",
+    "<na>",
+    "n/a",
+    "#n/a",
+    "-nan",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +98,9 @@ def read_labelled(
     if not sum(map(len, labels)):
         raise InputError("there are no labelled rows to learn from.")
     together = np.concatenate(labels)
+    doubtful = [str(c) for c in np.unique(together) if str(c).lower() in MAYBE_NONE]
+    if doubtful:
+        say(Note("maybe no label", subject=label, names=tuple(doubtful)))
     if (together == together[0]).all():
         raise InputError(f"all labels are {str(together[0])!r}: at least two classes are needed.")
     names = np.array(grouping.names(), dtype=str) if groups else None
@@ -172,13 +186,12 @@ def without_rare(
         names = tuple(str(c) for c in classes[few])
         is_rare = np.isin(rows.labels, classes[few])
         joins = rare == "join" and int(is_rare.sum()) >= LEAST
-        say(Note(f"rare {'joined' if joins else 'dropped'}", int(is_rare.sum()), OTHER, names))
+        name = OTHER if OTHER not in classes[~few] else OTHER_STILL
         rows_of = int(is_rare.sum())
-        said = {"as": OTHER if joins else None, "classes": list(names), "rows": rows_of}
+        say(Note(f"rare {'joined' if joins else 'dropped'}", rows_of, name, names))
+        said = {"as": name if joins else None, "classes": list(names), "rows": rows_of}
         if joins:
-            if OTHER in classes[~few]:
-                raise InputError(f"there is a class {OTHER!r} already: drop the rare ones instead.")
-            rows = replace(rows, labels=np.where(is_rare, OTHER, rows.labels))
+            rows = replace(rows, labels=np.where(is_rare, name, rows.labels))
         else:
             rows = rows.take(~is_rare)
     left = np.unique(rows.labels)

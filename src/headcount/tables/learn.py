@@ -138,7 +138,7 @@ def _fit(
             inputs = turned(inputs, rows.items, rows.labels, names, say)
             items = inputs.pair(rows.items[:, 1])
         else:
-            inputs, order = aligned(inputs, names, say)
+            inputs, order = aligned(inputs, rows.items, rows.labels, names, say)
             items = rows.items[:, order]
         if getattr(maker, "calibrator", "") is None and (items.min() < 0 or items.max() > 1):
             maker.set_params(calibrator="platt")  # a judge's scale says nothing by itself
