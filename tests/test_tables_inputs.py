@@ -224,3 +224,39 @@ def test_a_date_that_cannot_be_read_is_shown(tmp_path):
     assert any("5 rows have no readable date in 'date' (such as 'soon')" in s for s in said)
     with pytest.raises(InputError, match="group by the column itself"):
         model.estimate(rows.assign(date="2026-W09"), by="month:date")
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_rows_that_an_open_quote_swallows_are_said(tmp_path, ends):
+    rows = complaints(300, 0.5, np.random.default_rng(12))
+    rows.loc[5, "text"] = "several lines\n" * 9  # which is no fault
+    lines = rows[["text", "kind"]].to_csv(index=False).split("\n")
+    settings = {"text": "text", "label": "kind", "method": "SLD", "force": True}
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    assert not tables.fit(str(tmp_path / "t.csv"), **settings).notes
+    lines[200] = f'"{lines[200]}'
+    lines[280] = '"so it ends",other' if ends else lines[280]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    said = repr(tables.fit(str(tmp_path / "t.csv"), **settings))
+    assert "lines of t.csv are inside of a cell where rows should be, and lost" in said
+
+
+def test_an_array_of_json_is_explained(tmp_path):
+    (tmp_path / "t.jsonl").write_text('[{"text": "a", "kind": "b"}]')
+    with pytest.raises(InputError, match="one JSON array"):
+        tables.fit(str(tmp_path / "t.jsonl"), text="text", label="kind")
+
+
+@pytest.mark.parametrize("by", ["kind", "text"])
+def test_labels_and_texts_are_no_groups(by):
+    rows = complaints(100, 0.5, np.random.default_rng(13))
+    with pytest.raises(InputError, match="which are no groups"):
+        tables.fit(rows, text="text", label="kind", by=by)
+
+
+def test_a_page_of_groups_that_the_model_did_not_know_is_not_trusted_blindly():
+    rows = complaints(400, 0.5, np.random.default_rng(14))
+    model = tables.fit(rows, features="amount", label="kind", method="SLD")
+    page = model.report(rows, "channel").html
+    assert "<b>Can it be trusted?</b> Yes" not in page
+    assert "fitted without knowing the groups" in page

@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headcount.exceptions import InputError
 
 HEAD = 1 << 16  # bytes that surely hold the names of the columns
 CHUNK = 1 << 20
+SWALLOWED = 5  # line breaks in a cell from which on it is looked at
 LONGEST = 1 << 26  # bytes of a line
 SEPARATORS = (",", ";", "\t", "|")
 FALLBACK = "cp1252"  # what lines are in that are not UTF-8, nearly always
@@ -97,6 +99,7 @@ class Utf8Stream(io.RawIOBase):
         self.inner, self.say_bad, self.old_ends = inner, say_bad, old_ends
         self.utf8 = encoding == "utf8"
         self.decoder = codecs.getincrementaldecoder(encoding)()
+        self.lines = self.quotes = 0  # read so far
         self.rest = b""  # of a line that is not yet complete
         self.ready = io.BytesIO()
 
@@ -135,13 +138,18 @@ class Utf8Stream(io.RawIOBase):
         if not self.utf8:
             text = self.decoder.decode(chunk, final=not chunk)
             text = text.replace("\r", "\n") if self.old_ends else text
-            self.ready = io.BytesIO(text.encode("utf8"))
+            self._fill(text.encode("utf8"))
             return bool(chunk) or bool(text)
         whole = self.rest + chunk
         cut = whole.rfind(b"\n") + 1 if chunk and len(whole) < LONGEST else len(whole)
         self.rest = whole[cut:]
-        self.ready = io.BytesIO(self._mended(whole[:cut]))
+        self._fill(self._mended(whole[:cut]))
         return bool(whole)
+
+    def _fill(self, found: bytes) -> None:
+        self.lines += found.count(b"\n")
+        self.quotes += found.count(b'"')
+        self.ready = io.BytesIO(found)
 
     def _mended(self, lines: bytes) -> bytes:
         if lines.isascii():
@@ -210,6 +218,20 @@ def has_decimal_commas(rows: list[list[str]], columns: Collection[int]) -> bool:
     cells = [row[c] for row in rows[1:] for c in columns if c < len(row)]
     commas = sum(bool(re.fullmatch(r"\s*-?\d*,\d+\s*", cell)) for cell in cells)
     return commas > sum("." in cell for cell in cells)
+
+
+def count_swallowed(batch: pa.RecordBatch, separator: str, n_columns: int) -> int:
+    """Lines inside of cells that look like rows, as where a quote does not end."""
+    found = 0
+    for column in batch.columns:
+        if not pa.types.is_string(column.type):
+            continue
+        breaks = pc.fill_null(pc.count_substring(column, "\n"), 0)
+        for cell in column.filter(pc.greater_equal(breaks, SWALLOWED)).to_pylist():
+            lines = cell.split("\n")[1:-1]
+            alike = sum(line.count(separator) == n_columns - 1 for line in lines)
+            found += alike if 2 * alike > len(lines) else 0
+    return found
 
 
 @contextmanager

@@ -217,8 +217,9 @@ def _too_rare(classes: NDArray[Any], counts: NDArray[Any], label: str) -> InputE
     more = f" and {len(classes) - 20} more" if len(classes) > 20 else ""
     if len(classes) > 200:
         return InputError(f"{label!r} has over {len(classes)} values: is it the column of labels?")
+    some = f"{len(classes)} classes" if len(classes) > 1 else "a class"
     return InputError(
-        f"{len(classes)} of the classes of {label!r} have fewer than {LEAST} labelled rows, too "
+        f"{some} of {label!r} with fewer than {LEAST} labelled rows, too "
         f"few to know how they are scored: {shown}{more}. Label more (ten times as many to be of "
         "use), "
         "or ask for a number of rows, and the rarer classes are joined or dropped.",

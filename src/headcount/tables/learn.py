@@ -99,6 +99,9 @@ def learn(
             f"{method} takes no account of what is expected or measured: leave expect and measure "
             "out, or use auto or BayesQuantifier."
         )
+    if grouping.column is not None and grouping.column in (label, *inputs.texts):
+        what = "the labels" if grouping.column == label else "the texts"
+        raise InputError(f"{grouping.column!r} holds {what}, which are no groups.", setting="by")
     told: Any = {"encoding": encoding, "say": say, "progress": progress}
     rows = read_labelled(found, inputs, label, grouping, **told)
     rows, joined = without_rare(without_copies(rows, say), label, min_rows, rare, say)

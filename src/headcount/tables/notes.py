@@ -42,6 +42,7 @@ def reading_notes(reading: Reading) -> list[Note]:
     return [
         *(Note("bad lines", n, name) for name, n in reading.bad_lines.items()),
         *(Note("bad rows", n, name) for name, n in reading.bad_rows.items()),
+        *(Note("swallowed", n, name) for name, n in reading.swallowed.items() if n),
         *(Note("sheet", subject=name, names=(title,)) for name, title in reading.sheets.items()),
     ]
 
@@ -100,6 +101,10 @@ KINDS = {
     ),
     "bad lines": "{count} lines of {subject} are not UTF-8 and were read as Windows-1252.",
     "bad rows": ("{count} rows of {subject} have too many or too few columns and were left out."),
+    "swallowed": (
+        "{count} lines of {subject} are inside of a cell where rows should be, and lost: a quote "
+        "before them does not end. Close it, or double quotes inside of texts."
+    ),
     "sheet": "of the sheets of {subject}, {names} was read.",
     "dates": "the dates in '{subject}' are read {bare}.",
     "warning": "{subject}",

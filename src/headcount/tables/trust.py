@@ -27,6 +27,8 @@ def judge_trust(facts: Facts, quality: dict[str, Any] | None) -> tuple[str, str]
             quality
         )
     level, said = _about_groups(facts)
+    if level == "good" and any(note.kind == "groups at fitting" for note in facts.found.notes):
+        level, said = "care", "Not without a look at the last warning below."
     return level, f"{said} {_checked(quality)}"
 
 
