@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info
 
 from headcount import tables
 from headcount.exceptions import InputError
@@ -260,3 +261,19 @@ def test_a_page_of_groups_that_the_model_did_not_know_is_not_trusted_blindly():
     page = model.report(rows, "channel").html
     assert "<b>Can it be trusted?</b> Yes" not in page
     assert "fitted without knowing the groups" in page
+
+
+def test_blas_has_one_thread_while_fitting(monkeypatch):
+    from headcount.tables import fitting
+
+    found = []
+
+    def learn(*args, **settings):
+        found.extend(i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas")
+        raise InputError("seen")
+
+    monkeypatch.setattr(fitting, "learn", learn)
+    rows = complaints(20, 0.5, np.random.default_rng(15))
+    with pytest.raises(InputError, match="seen"):
+        tables.fit(rows, features="amount", label="kind")
+    assert set(found) == {1}
