@@ -162,3 +162,11 @@ def test_missing_cells():
     assert days_of([None, "2026-01-31", None]) == [None, date(2026, 1, 31), None]
     _, known = DateReader().read(pa.array([None, np.nan, 1.7e9]))
     assert known.tolist() == [False, False, True]
+
+
+def test_seconds_and_milliseconds_in_one_column():
+    seconds = 1739750400
+    told = [seconds, 1000 * seconds, float(10**6 * seconds)]
+    assert days_of([str(v) for v in told]) == [date(2025, 2, 17)] * 3
+    assert days_of(["1.7397504e+12"] * 2) == [date(2025, 2, 17)] * 2
+    assert days_of([str(v) for v in told], format="s") == [date(2025, 2, 17), None, None]

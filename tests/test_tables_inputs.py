@@ -177,9 +177,11 @@ def test_labels_that_may_be_none_are_said():
     rows = complaints(300, 0.5, np.random.default_rng(8))
     rows.loc[:29, "kind"] = "None"
     rows.loc[30:39, "kind"] = "NaT"
+    rows.loc[40:69, "kind"] = "Other"
     settings = {"features": ["amount", "channel"], "label": "kind", "method": "SLD", "force": True}
     said = repr(tables.fit(rows, **settings))
     assert "'None' in 'kind' is taken as a class" in said
+    assert "'Other', 'other' in 'kind' differ only in capitals" in said
     assert "10 rows without a label were left out." in said
 
 

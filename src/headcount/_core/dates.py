@@ -38,8 +38,9 @@ UNITS = {
     "us": (10**14, 10**16, "as microseconds since 1970 (UTC)", 10**6),
     "ns": (10**17, 10**19, "as nanoseconds since 1970 (UTC)", 10**9),
 }
+COUNTS = tuple(u for u in UNITS if UNITS[u][3])  # whose numbers cannot be mistaken for another's
 YEAR = re.compile("%[-#]?[YyGcxDF]")
-NUMBER = r"^\s*-?[0-9]+([.][0-9]+)?\s*$"
+NUMBER = r"^\s*-?[0-9]+([.][0-9]+)?([eE][+]?[0-9]+)?\s*$"
 
 
 @dataclass
@@ -187,23 +188,26 @@ class DateReader:
             self.unit = self._unit_of(values[there])
         if self.unit is None:
             return np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
-        low, high, _, per_second = UNITS[self.unit]
-        known = there & (values >= low) & (values <= high)
         stamps = np.zeros(len(values), dtype=np.int64)
-        if per_second:
-            stamps[known] = (values[known] / per_second).astype(np.int64)
-            if self.zone is not None:
-                stamps[known] = self._in_zone(stamps[known])
-        else:
-            stamps[known] = _of_unit(values[known], self.unit)
-        known &= stamps != UNKNOWN
+        known = np.zeros(len(values), dtype=bool)
+        units = COUNTS if self.format is None and self.unit in COUNTS else (self.unit,)
+        for unit in units:
+            low, high, _, per_second = UNITS[unit]
+            here = there & (values >= low) & (values <= high)
+            if per_second:
+                stamps[here] = (values[here] / per_second).astype(np.int64)
+                if self.zone is not None:
+                    stamps[here] = self._in_zone(stamps[here])
+            else:
+                stamps[here] = _of_unit(values[here], unit)
+            known |= here & (stamps != UNKNOWN)
         return stamps, known
 
     def _unit_of(self, values: NDArray[Any]) -> str:
         """What most numbers can be."""
         inside = {u: ((values >= r[0]) & (values <= r[1])).mean() for u, r in UNITS.items()}
         best = max(inside, key=lambda u: inside[u])
-        if inside[best] <= 0.5:
+        if (sum(inside[u] for u in COUNTS) if best in COUNTS else inside[best]) <= 0.5:
             raise InputError(
                 f"the numbers in {self.column!r} ({values.min():g} to {values.max():g}) are no "
                 "dates that are known (seconds or milliseconds since 1970, Excel's days, "

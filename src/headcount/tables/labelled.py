@@ -99,6 +99,12 @@ def read_labelled(
         raise InputError("there are no labelled rows to learn from.")
     together = np.concatenate(labels)
     doubtful = [str(c) for c in np.unique(together) if str(c).lower() in MAYBE_NONE]
+    written: dict[str, list[str]] = {}
+    for c in map(str, np.unique(together)):
+        written.setdefault(c.casefold(), []).append(c)
+    alike = [c for several in written.values() if len(several) > 1 for c in several]
+    if alike:
+        say(Note("alike labels", subject=label, names=tuple(alike)))
     if doubtful:
         say(Note("maybe no label", subject=label, names=tuple(doubtful)))
     if (together == together[0]).all():

@@ -78,6 +78,9 @@ KINDS = {
     "copies": (
         "{count} of {bare} labelled rows are copies of others, label and all; each counts once."
     ),
+    "alike labels": (
+        "{names} in '{subject}' differ only in capitals, and are classes of their own."
+    ),
     "maybe no label": (
         "{names} in '{subject}' is taken as a class: leave such rows empty if they have no label."
     ),
