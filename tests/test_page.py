@@ -228,6 +228,11 @@ def test_sentences_about_changes():
     assert said == "Higher than in m0 (10 %) since m2; highest in m3 at 50 %."
     said = change_sentence(Here, series([0.5, 0.1, 0.4, 0.5], [0, 1, 0, 0]))
     assert said == "Not clearly different from m0 (50 %) now; it was lower in m1 at 10 %."
+    said = change_sentence(Here, series([0.2, 0.5, 0.6, 0.2, 0.2, 0.3, 0.2], [0, 1, 1, 0, 0, 1, 0]))
+    assert said == (
+        "Not clearly different from m0 (20 %) now; it was higher from m1 to m2, highest in m2 at "
+        "60 %."
+    )
     assert (
         change_sentence(Here, series([0.1, 0.1], [0, 0]))
         == "No month differs from m0 (10 %) beyond chance."

@@ -15,7 +15,7 @@ from headcount.tables.series import Series, between, percent, runs_of
 
 WIDE, HIGH = 1000, 200  # of the picture, in its own units
 FINE = 80  # points from which on dots are small, and most are left out
-ROOM = WIDE / 8  # for the name of a period
+ROOM = WIDE / 10  # for the name of a period
 SHORT = 8  # letters of a period's name that a narrow screen has room for four times
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 

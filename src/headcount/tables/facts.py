@@ -213,11 +213,10 @@ def change_sentence(facts: Facts, series: Series) -> str:
     before = f"{spoken(reference, noun, step)} ({percent(series.share[start])})"
     if not series.changed.any():
         return f"No {noun} differs from {before} beyond chance."
-    runs = runs_of(series.changed)
-    first, last = runs[-1]
+    first, last = _run_to_tell(series, start)
     higher = series.share[first] > series.share[start]
     direction = "Higher" if higher else "Lower"
-    most = int(np.argmax(series.share) if higher else np.argmin(series.share))
+    most = first + int((np.argmax if higher else np.argmin)(series.share[first : last + 1]))
     extreme = "highest" if higher else "lowest"
     names = [spoken(series.names[i], noun) for i in (first, last)]
     peak = f"{extreme} in {spoken(series.names[most], noun, step)} at {percent(series.share[most])}"
@@ -227,6 +226,15 @@ def change_sentence(facts: Facts, series: Series) -> str:
     if first == last:
         when = f"in {spoken(series.names[first], noun, step)} at {percent(series.share[first])}"
     return f"Not clearly different from {before} now; it was {direction.lower()} {when}."
+
+
+def _run_to_tell(series: Series, start: int) -> tuple[int, int]:
+    """The changed periods that go on until now, or else those with the largest change."""
+    runs = runs_of(series.changed)
+    if runs[-1][1] == len(series.names) - 1:
+        return runs[-1]
+    far = np.where(series.changed, np.abs(series.share - series.share[start]), 0.0)
+    return max(runs, key=lambda run: far[run[0] : run[1] + 1].max())
 
 
 def spoken(name: str, noun: str, step: int = 1) -> str:
