@@ -98,20 +98,25 @@ def read_labelled(
     if not sum(map(len, labels)):
         raise InputError("there are no labelled rows to learn from.")
     together = np.concatenate(labels)
-    doubtful = [str(c) for c in np.unique(together) if str(c).lower() in MAYBE_NONE]
-    written: dict[str, list[str]] = {}
-    for c in map(str, np.unique(together)):
-        written.setdefault(c.casefold(), []).append(c)
-    alike = [c for several in written.values() if len(several) > 1 for c in several]
-    if alike:
-        say(Note("alike labels", subject=label, names=tuple(alike)))
-    if doubtful:
-        say(Note("maybe no label", subject=label, names=tuple(doubtful)))
+    _say_doubtful(together, label, say)
     if (together == together[0]).all():
         raise InputError(f"all labels are {str(together[0])!r}: at least two classes are needed.")
     names = np.array(grouping.names(), dtype=str) if groups else None
     own = None if names is None else names[np.concatenate(groups)]
     return Labelled(np.concatenate(parts), together, own)
+
+
+def _say_doubtful(labels: NDArray[Any], column: str, say: Say) -> None:
+    """Say which labels may mean none, and which differ only in capitals."""
+    doubtful = [str(c) for c in np.unique(labels) if str(c).lower() in MAYBE_NONE]
+    written: dict[str, list[str]] = {}
+    for c in map(str, np.unique(labels)):
+        written.setdefault(c.casefold(), []).append(c)
+    alike = [c for several in written.values() if len(several) > 1 for c in several]
+    if alike:
+        say(Note("alike labels", subject=column, names=tuple(alike)))
+    if doubtful:
+        say(Note("maybe no label", subject=column, names=tuple(doubtful)))
 
 
 def look_at_dates(grouping: Grouping, found: Sequence[Source], encoding: str) -> None:

@@ -100,9 +100,7 @@ def learn(
             f"{method} takes no account of what is expected or measured: leave expect and measure "
             "out, or use auto or BayesQuantifier."
         )
-    if grouping.column is not None and grouping.column in (label, *inputs.texts):
-        what = "the labels" if grouping.column == label else "the texts"
-        raise InputError(f"{grouping.column!r} holds {what}, which are no groups.", setting="by")
+    _check_groups(grouping, label, inputs)
     told: Any = {"encoding": encoding, "say": say, "progress": progress}
     rows = read_labelled(found, inputs, label, grouping, **told)
     rows, joined = without_rare(without_copies(rows, say), label, min_rows, rare, say)
@@ -135,6 +133,12 @@ def learn(
     if rows.groups is None and not force and is_useless(summary["quality"], expect):
         raise _useless(summary["quality"], inputs)
     return Model(quantifier, inputs, label, summary)
+
+
+def _check_groups(grouping: Grouping, label: str, inputs: Inputs) -> None:
+    if grouping.column is not None and grouping.column in (label, *inputs.texts):
+        what = "the labels" if grouping.column == label else "the texts"
+        raise InputError(f"{grouping.column!r} holds {what}, which are no groups.", setting="by")
 
 
 def _fit(
