@@ -516,3 +516,12 @@ def test_groups_that_differ_in_shares_alone_cost_nothing():
     bayes = BayesQuantifier(plain).fit(X, y)
     errors = [np.abs(q.predict_bags(pool, bags) - bags.prevalence).mean() for q in (auto, bayes)]
     assert errors[0] <= 1.1 * errors[1]
+
+
+def test_every_fold_is_heard_of():
+    X, y = items(200)
+    said = []
+    data = Labelled(X, y, None, 3, 1, 0)
+    run_passes(sources_for(X, 2)[:1], data, time.monotonic() + 60, said.append)
+    folds = [text.split(": ")[1] for text in said if "fold" in text]
+    assert folds == [f"fold {i} of 3 is done" for i in (1, 2, 3)]

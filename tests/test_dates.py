@@ -33,7 +33,8 @@ def days_of(texts, **settings):
         "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f", "%d/%m/%Y %H:%M", "%m/%d/%Y %I:%M:%S %p",
         "%a %b %d %H:%M:%S +0000 %Y", "%a, %d %b %Y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y",
         "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S+05:30", "%Y-%m-%d %H:%M:%S-0800",
-        "%b %d, %Y at %I:%M %p",
+        "%b %d, %Y at %I:%M %p", "%d/%b/%Y:%H:%M:%S +0000", "%Y%m%dT%H%M%S", "%Y%m%d%H%M%S",
+        "%Y%m%d %H:%M", "%Y年%m月%d日",
     ],
 )  # fmt: skip
 def test_common_writings(writing):
@@ -58,6 +59,36 @@ def test_months_and_years_alone():
         date(2026, 11, 1), date(2025, 11, 1), date(2024, 11, 1)
     ]  # fmt: skip
     assert days_of(["2026", "1999"]) == [date(2026, 1, 1), date(1999, 1, 1)]
+    assert days_of(["02/2025", "Feb-25", "Oct '99"]) == [
+        date(2025, 2, 1), date(2025, 2, 1), date(1999, 10, 1)
+    ]  # fmt: skip
+
+
+def test_months_in_other_languages():
+    texts = ["3. März 2025", "31 Mai 2025", "1 juin 2025", "14 juillet 2025", "1 août 2025",
+             "24. Dezember 2025", "2 de enero de 2025", "7 ottobre 2025",
+             "Dienstag, 4. Okt 2025"]  # fmt: skip
+    months = [d.month for d in days_of(texts)]
+    assert months == [3, 5, 6, 7, 8, 12, 1, 10, 10]
+
+
+def test_running_numbers_are_no_years():
+    with pytest.raises(InputError, match="no dates that are known"):
+        days_of(list(range(3000)))
+
+
+def test_a_format_without_a_year_is_refused():
+    with pytest.raises(InputError, match="has no year"):
+        DateReader(format="%d.%m.")
+    assert days_of(["03.04.26"], format="%d.%m.%y") == [date(2026, 4, 3)]
+
+
+def test_numbers_in_names_of_groups_are_in_order():
+    groups = Grouping.parse("store")
+    groups.numbers(pa.array(["store 10", "store 2", "9", "a", "10", None]), 6)
+    names = groups.names()
+    order = ["9", "10", "a", "store 2", "store 10", "(missing)"]
+    assert [names[g] for g in groups.order()] == order
 
 
 @pytest.mark.parametrize(("unit", "factor"), [("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)])
@@ -131,3 +162,11 @@ def test_missing_cells():
     assert days_of([None, "2026-01-31", None]) == [None, date(2026, 1, 31), None]
     _, known = DateReader().read(pa.array([None, np.nan, 1.7e9]))
     assert known.tolist() == [False, False, True]
+
+
+def test_seconds_and_milliseconds_in_one_column():
+    seconds = 1739750400
+    told = [seconds, 1000 * seconds, float(10**6 * seconds)]
+    assert days_of([str(v) for v in told]) == [date(2025, 2, 17)] * 3
+    assert days_of(["1.7397504e+12"] * 2) == [date(2025, 2, 17)] * 2
+    assert days_of([str(v) for v in told], format="s") == [date(2025, 2, 17), None, None]

@@ -10,8 +10,10 @@ import pytest
 
 from headcount import tables
 from headcount.exceptions import InputError
-from headcount.tables.charts import Series, percent, scale_top
-from headcount.tables.facts import change_sentence, gather_facts, judge_trust, list_warnings
+from headcount.tables.charts import scale_top, time_chart
+from headcount.tables.facts import change_sentence, gather_facts
+from headcount.tables.series import Series, percent
+from headcount.tables.trust import judge_trust, list_warnings
 
 
 def scores_of(y, k, rng):
@@ -171,7 +173,8 @@ def test_ten_thousand_groups_are_averaged_and_small(two):
     assert len(page.html) < 150_000
     text = visible(page)
     assert "Each point is the average of 84 hours" in text and "in the last 84 hours" in text
-    assert re.search(r"Higher than in 2020-01-01T00 \(30 %\) since 2020-", text)
+    before = r"the 84 hours from 2020-01-01 00:00 \(30 %\)"
+    assert re.search(rf"Higher than in {before} since 2020-", text)
     assert "The hours that differ most, and the last" in page.html
     shops = replace(found, by=found.by.parse("shop"))
     page = shops.report("x", only="c1")
@@ -198,7 +201,13 @@ def test_warnings_are_one_list_the_worst_first_with_counts(two):
     fit[-1] = 0.001
     last = gather_facts(replace(two, diagnosis=replace(two.diagnosis, fit=fit)))
     level, said = judge_trust(last, None)
-    assert level == "bad" and said.startswith("Not for 2020-12")
+    assert level == "care" and said.startswith("With care for 2020-12: what is seen moves")
+    for size, expected in ((0.04, "With care for 2020-12"), (0.3, "Not for 2020-12")):
+        off = np.where(np.arange(n)[:, None] == n - 1, size, 0.0) * np.ones(2)
+        sized = replace(two, diagnosis=replace(two.diagnosis, fit=fit, off=off))
+        level, said = judge_trust(gather_facts(sized), None)
+        assert said.startswith(f"{expected}: the share may be off by about {100 * size:.0f} points")
+        assert f"off by about {100 * size:.0f} points" in visible(sized.report("x"))
     bad = {"error": 0.3, "counting": 0.1, "coverage": 0.9}
     assert judge_trust(gather_facts(two), bad)[0] == "bad"
 
@@ -219,6 +228,11 @@ def test_sentences_about_changes():
     assert said == "Higher than in m0 (10 %) since m2; highest in m3 at 50 %."
     said = change_sentence(Here, series([0.5, 0.1, 0.4, 0.5], [0, 1, 0, 0]))
     assert said == "Not clearly different from m0 (50 %) now; it was lower in m1 at 10 %."
+    said = change_sentence(Here, series([0.2, 0.5, 0.6, 0.2, 0.2, 0.3, 0.2], [0, 1, 1, 0, 0, 1, 0]))
+    assert said == (
+        "Not clearly different from m0 (20 %) now; it was higher from m1 to m2, highest in m2 at "
+        "60 %."
+    )
     assert (
         change_sentence(Here, series([0.1, 0.1], [0, 0]))
         == "No month differs from m0 (10 %) beyond chance."
@@ -245,3 +259,66 @@ def test_groups_without_time_are_bars(two):
     assert "Highest: shop" in page and "Lowest: shop" in page
     alone = two.model.estimate(table_of(shares[:1], 150, rng, ["a"]))
     assert "<svg" not in alone.report("x").html and "between" in visible(alone.report("x"))
+
+
+def test_a_flag_of_chance_alone_does_not_condemn_the_last_period():
+    found = counted(2, 36, per=60)
+    fit = np.ones(36)
+    fit[-1] = 0.001
+    level, said = judge_trust(gather_facts(replace(found, diagnosis=replace(
+        found.diagnosis, fit=fit, strange=np.zeros(36)))), None)  # fmt: skip
+    assert level == "care"
+    assert said.startswith("Yes: 1 of 36 months, 2022-12 among them, carries a warning")
+
+
+def test_weak_classes_are_named(many):
+    weak = replace(many.diagnosis, condition=1e9, alike=("c3", "c7"), fit=np.ones(6))
+    found = replace(many, diagnosis=weak)
+    assert "c3 and c7 can hardly be told apart" in judge_trust(gather_facts(found), None)[1]
+    assert "c3 and c7 can hardly be told apart; label more" in visible(found.report("x"))
+
+
+def test_rows_without_a_date_are_no_month(two):
+    rng = np.random.default_rng(1)
+    heap = table_of(np.full((3, 2), 0.5), 100, rng, ["2026-01", "2026-02", "soon"])
+    text = visible(two.model.estimate(heap, by="month:date").report("x"))
+    assert "200 rows in 2 months, 2026-01 to 2026-02; 100 rows more have no date." in text
+    assert "of 3 months" not in text
+
+
+def test_names_of_periods_have_room():
+    days = [*range(30), 2000, 2001]  # a month, and two days years later
+    n = len(days)
+    half, none = np.full(n, 0.5), np.zeros(n, dtype=bool)
+    names = [f"day {d}" for d in days]
+    sizes = np.full(n, 100)
+    chart = time_chart(Series(names, np.array(days), sizes, *[half] * 4, none, none), 1.0)
+    below = chart.split("class=xs>")[1]
+    assert re.findall(r">(day \d+)<", below) == ["day 0", "day 2001"]
+
+
+def test_averages_of_many_small_periods_carry_no_warning_of_few_rows(two):
+    found = big(two, 10_000)
+    small = replace(found, diagnosis=replace(found.diagnosis, n=np.full(10_000, 8)))
+    assert not gather_facts(small).series(1).flagged.any()
+    level, said = judge_trust(gather_facts(small), None)
+    assert level == "good" and said.startswith("Yes for the averages shown; 10,000 of 10,000 hours")
+    assert gather_facts(small).whole_series(1).flagged.all()
+
+
+def test_without_a_clear_difference_the_largest_groups_are_listed(two):
+    found = big(two, 5_000)
+    shops = replace(found, by=found.by.parse("shop"), sizes=np.full(5_000, 8))
+    assert "The largest groups" in shops.report("x").html
+
+
+def test_weeks_and_numbered_groups_are_said_so(two):
+    rng = np.random.default_rng(2)
+    shares = np.array([[0.2, 0.8], [0.7, 0.3]])
+    heap = table_of(shares, 150, rng, ["2026-01-05", "2026-01-13"])
+    page = visible(two.model.estimate(heap, by="week:date").report("x"))
+    assert "in the week of 2026-01-12" in page
+    heap["shop"] = heap["date"].str[-2:].astype(int)
+    assert "Highest: shop 5 at" in visible(two.model.estimate(heap, by="shop").report("x", "c1"))
+    truth = two.model.estimate(heap, by="shop", truth="y").report("x").html
+    assert truth.count("<s style") == 2 and "true share" in truth

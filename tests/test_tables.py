@@ -293,7 +293,7 @@ BAD_INPUT = [
     (["estimate", "M", "heap.csv", "--level", "95"], "level must be between"),
     (["estimate", "M", "heap.csv", "-o", "x.xlsx"], "ending of --output"),
     (["estimate", "heap.csv", "heap.csv"], "not a model file"),
-    (["estimate", "S", "heap.csv"], "column of heap.csv 'p_neg'"),
+    (["estimate", "S", "heap.csv"], "heap.csv has no column 'p_neg', which the model looks at"),
     (["estimate", "S", "wrong.csv"], "are not posterior probabilities"),
     (["estimate", "S", "words.csv"], "words.csv"),
     (["estimate", "M", "image.png"], "say what it is. (option --format)"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info
 
 from headcount import tables
 from headcount.exceptions import InputError
@@ -118,3 +119,163 @@ def test_a_copy_of_a_file_under_another_name_is_refused(tmp_path):
         rows.to_csv(tmp_path / name, index=False)
     with pytest.raises(InputError, match=r"b\.csv is a copy of .*a\.csv"):
         tables.fit(str(tmp_path / "*.csv"), text="text", label="kind")
+
+
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-16-be", "cp1252"])
+@pytest.mark.parametrize(("separator", "end"), [("sep=;\n", "\n"), ("", "\r"), ("", "\r\n")])
+def test_files_as_spreadsheets_write_them(tmp_path, encoding, separator, end):
+    rows = complaints(120, 0.5, np.random.default_rng(4))
+    rows["text"] += " café"
+    text = separator + rows.to_csv(index=False, sep=";", lineterminator="\n")
+    (tmp_path / "t.csv").write_bytes(text.replace("\n", end).encode(encoding))
+    settings = {"text": "text", "label": "kind", "method": "SLD", "force": True}
+    found = tables.fit(str(tmp_path / "t.csv"), **settings)
+    assert found.summary["shares"] == tables.fit(rows, **settings).summary["shares"]
+
+
+@pytest.mark.parametrize(
+    ("weight", "match"),
+    [(-1, "cannot be negative"), (np.inf, "infinite weight"), (0, "no weight above 0")],
+)
+def test_weights_that_are_none(weight, match):
+    rows = complaints(300, 0.5, np.random.default_rng(5)).assign(w=weight)
+    model = tables.fit(rows, features=["amount", "channel"], label="kind", method="SLD")
+    with pytest.raises(InputError, match=match):
+        model.estimate(rows, weight="w")
+    with pytest.raises(InputError, match="in another column"):
+        model.estimate(rows, weight="channel")
+    rows["w"] = np.where(np.arange(300) % 3, 1.0, np.nan)
+    said = [str(note) for note in model.estimate(rows, weight="w").notes]
+    assert "100 rows without a weight above 0 were left out." in said
+    assert not any("without features" in text for text in said)
+
+
+def test_unnamed_scores_are_of_the_classes_whose_rows_score_high(capsys):
+    rng = np.random.default_rng(6)
+    y = rng.choice(["a", "b", "c"], 600)
+    scores = rng.dirichlet(np.ones(3), 600) + 0.6 * (y[:, None] == np.array(["c", "a", "b"]))
+    scores /= scores.sum(axis=1, keepdims=True)
+    rows = pd.DataFrame(scores, columns=["u", "v", "w"]).assign(y=y)
+    model = tables.fit(rows, scores=["u", "v", "w"], label="y", method="SLD")
+    assert model.inputs.columns == ("v", "w", "u")
+    assert "'v' = a, 'w' = b, 'u' = c" in repr(model)
+    wrong = rows.rename(columns={"u": "p_a", "v": "p_b", "w": "p_c"})
+    settings = {"scores": ["p_a", "p_b", "p_c"], "label": "y", "method": "SLD", "force": True}
+    assert "are these the scores of the right classes?" in repr(tables.fit(wrong, **settings))
+
+
+def test_a_class_other_does_not_take_the_rare_ones_in():
+    rows = complaints(300, 0.5, np.random.default_rng(7))
+    rows.loc[:11, "kind"] = ["praise", "request"] * 6
+    settings = {"features": ["amount", "channel"], "label": "kind", "method": "SLD", "force": True}
+    model = tables.fit(rows, min_rows=10, **settings)
+    assert model.class_names == ["complaint", "other", "other (rare)"]
+    assert "'praise', 'request'; joined into 'other (rare)' (12 rows)" in repr(model)
+
+
+def test_labels_that_may_be_none_are_said():
+    rows = complaints(300, 0.5, np.random.default_rng(8))
+    rows.loc[:29, "kind"] = "None"
+    rows.loc[30:39, "kind"] = "NaT"
+    rows.loc[40:69, "kind"] = "Other"
+    settings = {"features": ["amount", "channel"], "label": "kind", "method": "SLD", "force": True}
+    said = repr(tables.fit(rows, **settings))
+    assert "'None' in 'kind' is taken as a class" in said
+    assert "'Other', 'other' in 'kind' differ only in capitals" in said
+    assert "10 rows without a label were left out." in said
+
+
+def test_outputs_and_classes_are_checked_before_the_work(tmp_path, monkeypatch):
+    rows = complaints(300, 0.5, np.random.default_rng(9))
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    tables.fit(rows, features="amount", label="kind", method="SLD").save(tmp_path / "m.hc")
+    monkeypatch.setattr(tables.Model, "estimate", lambda *_, **__: pytest.fail("it worked"))
+    args = [tmp_path / "m.hc", tmp_path / "t.csv"]
+    assert "Did you mean 'complaint'" in run("estimate", *args, "--only", "complain", code=2)
+
+    def full(**_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    said = run("report", *args, "-o", tmp_path / "page.html", code=2)
+    assert "takes no new files (No space left on device)" in said
+
+
+def test_warnings_while_fitting_are_notes(tmp_path, capsys):
+    rows = complaints(200, 0.5, np.random.default_rng(10)).assign(p=0.7)
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    run(
+        "fit",
+        tmp_path / "t.csv",
+        "--scores",
+        "p",
+        "--label",
+        "kind",
+        "--method",
+        "SLD",
+        "-o",
+        tmp_path / "m.hc",
+        code=2,
+    )  # fmt: skip; warnings are errors here
+
+
+def test_a_date_that_cannot_be_read_is_shown(tmp_path):
+    rows = complaints(200, 0.5, np.random.default_rng(11)).assign(date="2026-03-01")
+    model = tables.fit(rows, features="amount", label="kind", method="SLD")
+    rows.loc[:4, "date"] = "soon"
+    said = [str(n) for n in model.estimate(rows, by="month:date").notes]
+    assert any("5 rows have no readable date in 'date' (such as 'soon')" in s for s in said)
+    with pytest.raises(InputError, match="group by the column itself"):
+        model.estimate(rows.assign(date="2026-W09"), by="month:date")
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_rows_that_an_open_quote_swallows_are_said(tmp_path, ends):
+    rows = complaints(300, 0.5, np.random.default_rng(12))
+    rows.loc[5, "text"] = "several lines\n" * 9  # which is no fault
+    lines = rows[["text", "kind"]].to_csv(index=False).split("\n")
+    settings = {"text": "text", "label": "kind", "method": "SLD", "force": True}
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    assert not tables.fit(str(tmp_path / "t.csv"), **settings).notes
+    lines[200] = f'"{lines[200]}'
+    lines[280] = '"so it ends",other' if ends else lines[280]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    said = repr(tables.fit(str(tmp_path / "t.csv"), **settings))
+    assert "lines of t.csv are inside of a cell where rows should be, and lost" in said
+
+
+def test_an_array_of_json_is_explained(tmp_path):
+    (tmp_path / "t.jsonl").write_text('[{"text": "a", "kind": "b"}]')
+    with pytest.raises(InputError, match="one JSON array"):
+        tables.fit(str(tmp_path / "t.jsonl"), text="text", label="kind")
+
+
+@pytest.mark.parametrize("by", ["kind", "text"])
+def test_labels_and_texts_are_no_groups(by):
+    rows = complaints(100, 0.5, np.random.default_rng(13))
+    with pytest.raises(InputError, match="which are no groups"):
+        tables.fit(rows, text="text", label="kind", by=by)
+
+
+def test_a_page_of_groups_that_the_model_did_not_know_is_not_trusted_blindly():
+    rows = complaints(400, 0.5, np.random.default_rng(14))
+    model = tables.fit(rows, features="amount", label="kind", method="SLD")
+    page = model.report(rows, "channel").html
+    assert "<b>Can it be trusted?</b> Yes" not in page
+    assert "fitted without knowing the groups" in page
+
+
+def test_blas_has_one_thread_while_fitting(monkeypatch):
+    from headcount.tables import fitting
+
+    found = []
+
+    def learn(*args, **settings):
+        found.extend(i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas")
+        raise InputError("seen")
+
+    monkeypatch.setattr(fitting, "learn", learn)
+    rows = complaints(20, 0.5, np.random.default_rng(15))
+    with pytest.raises(InputError, match="seen"):
+        tables.fit(rows, features="amount", label="kind")
+    assert set(found) == {1}

@@ -147,7 +147,7 @@ def test_rare_classes_are_named_at_once_and_joined_or_dropped(tmp_path):
     found = Model.load(tmp_path / "m.hc").estimate(path)
     assert found.interval.classes.tolist() == ["a", "b", "other"]
     assert any("'c', 'd', 'e'" in str(note) for note in found.notes)
-    assert "were left out (10 rows)" in run(*args, "--min-rows", "8", "--rare", "drop")
+    assert "left out (10 rows)" in run(*args, "--min-rows", "8", "--rare", "drop")
     assert Model.load(tmp_path / "m.hc").quantifier.classes_.tolist() == ["a", "b"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -22,16 +23,24 @@ from headcount.exceptions import InputError
 EXCEL_START = -25569 * DAY  # Excel's day 0, in seconds since 1970
 # Numbers that mean moments: range, how to call it, and how many make a second (0: see _of_unit).
 UNITS = {
-    "years": (1000, 2999, "as years", 0),
+    "years": (1800, 2100, "as years", 0),
     "excel": (20_000, 80_000, "as Excel's days since 1900", 0),
     "months": (190_001, 210_012, "as year and month (YYYYMM)", 0),
     "days": (19_000_101, 21_001_231, "as year, month and day (YYYYMMDD)", 0),
+    "stamps": (
+        19_000_101_000_000,
+        21_001_231_235_959,
+        "as year, month, day and time (YYYYMMDDhhmmss)",
+        0,
+    ),
     "s": (10**8, 10**10, "as seconds since 1970 (UTC)", 1),
     "ms": (10**11, 10**13, "as milliseconds since 1970 (UTC)", 10**3),
     "us": (10**14, 10**16, "as microseconds since 1970 (UTC)", 10**6),
     "ns": (10**17, 10**19, "as nanoseconds since 1970 (UTC)", 10**9),
 }
-NUMBER = r"^\s*-?[0-9]+([.][0-9]+)?\s*$"
+COUNTS = tuple(u for u in UNITS if UNITS[u][3])  # whose numbers cannot be mistaken for another's
+YEAR = re.compile("%[-#]?[YyGcxDF]")
+NUMBER = r"^\s*-?[0-9]+([.][0-9]+)?([eE][+]?[0-9]+)?\s*$"
 
 
 @dataclass
@@ -60,11 +69,16 @@ class DateReader:
     texts: TextDates = field(default_factory=TextDates)
 
     def __post_init__(self) -> None:
-        known = [*ORDERS, *(u for u in UNITS if u not in ("years", "months", "days"))]
+        known = [*ORDERS, *(u for u in UNITS if UNITS[u][3] or u == "excel")]
         if self.format is not None and self.format not in known and "%" not in self.format:
             raise InputError(
                 f"{self.format!r} is no format of dates: {', '.join(known)}, or a format such as "
                 "%d.%m.%Y.",
+                setting="date-format",
+            )
+        if "%" in (self.format or "") and not YEAR.search(str(self.format)):
+            raise InputError(
+                f"{self.format!r} has no year (%Y or %y): all dates would be of one year.",
                 setting="date-format",
             )
         if self.format in ORDERS:
@@ -174,23 +188,26 @@ class DateReader:
             self.unit = self._unit_of(values[there])
         if self.unit is None:
             return np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
-        low, high, _, per_second = UNITS[self.unit]
-        known = there & (values >= low) & (values <= high)
         stamps = np.zeros(len(values), dtype=np.int64)
-        if per_second:
-            stamps[known] = (values[known] / per_second).astype(np.int64)
-            if self.zone is not None:
-                stamps[known] = self._in_zone(stamps[known])
-        else:
-            stamps[known] = _of_unit(values[known], self.unit)
-        known &= stamps != UNKNOWN
+        known = np.zeros(len(values), dtype=bool)
+        units = COUNTS if self.format is None and self.unit in COUNTS else (self.unit,)
+        for unit in units:
+            low, high, _, per_second = UNITS[unit]
+            here = there & (values >= low) & (values <= high)
+            if per_second:
+                stamps[here] = (values[here] / per_second).astype(np.int64)
+                if self.zone is not None:
+                    stamps[here] = self._in_zone(stamps[here])
+            else:
+                stamps[here] = _of_unit(values[here], unit)
+            known |= here & (stamps != UNKNOWN)
         return stamps, known
 
     def _unit_of(self, values: NDArray[Any]) -> str:
         """What most numbers can be."""
         inside = {u: ((values >= r[0]) & (values <= r[1])).mean() for u, r in UNITS.items()}
         best = max(inside, key=lambda u: inside[u])
-        if inside[best] <= 0.5:
+        if (sum(inside[u] for u in COUNTS) if best in COUNTS else inside[best]) <= 0.5:
             raise InputError(
                 f"the numbers in {self.column!r} ({values.min():g} to {values.max():g}) are no "
                 "dates that are known (seconds or milliseconds since 1970, Excel's days, "
@@ -256,7 +273,10 @@ def _of_unit(values: NDArray[Any], unit: str) -> Ints:
         return civil_seconds(whole, np.ones_like(whole), np.ones_like(whole))
     if unit == "months":
         return civil_seconds(whole // 100, whole % 100, np.ones_like(whole))
-    return civil_seconds(whole // 10_000, whole // 100 % 100, whole % 100)
+    days, clock = np.divmod(whole, 10**6) if unit == "stamps" else (whole, np.zeros_like(whole))
+    found = civil_seconds(days // 10_000, days // 100 % 100, days % 100)
+    seconds = clock // 10_000 * 3600 + clock // 100 % 100 * 60 + clock % 100
+    return np.where((found == UNKNOWN) | (seconds >= DAY), UNKNOWN, found + seconds)
 
 
 def _iso(column: Any) -> tuple[Ints, Bools] | None:

@@ -14,7 +14,22 @@ from headcount._core.types import Bools, Ints
 from headcount.exceptions import InputError
 
 ORDERS = ("day-first", "month-first")
-MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+# Months by the letters they begin with: English, then German, French, Spanish, Italian, Dutch.
+MONTHS = (
+    ("jan", "ene", "gen"),
+    ("feb", "fév", "fev"),
+    ("mar", "mär", "mrz", "maa"),
+    ("apr", "avr", "abr"),
+    ("may", "mai", "mag", "mei"),
+    ("jun", "juin", "giu"),
+    ("jul", "juil", "lug"),
+    ("aug", "aoû", "aou", "ago"),
+    ("sep", "set"),
+    ("oct", "okt", "ott", "out"),
+    ("nov",),
+    ("dec", "dez", "déc", "dic"),
+)
+MONTH_OF = {start: 1 + m for m, starts in enumerate(MONTHS) for start in starts}
 # Zones that mail and logs name by letters, in hours from UTC.
 ZONES = {
     **dict.fromkeys(["z", "ut", "utc", "gmt"], 0),
@@ -34,18 +49,23 @@ TIME = (
     r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?"
 )
 ZONE = r"(?P<zone>[A-Za-z]{1,4}|[+-]\d{2}:?\d{2}|[+-]\d{2})?"
-AFTER = rf"(?:(?:\s*,?\s+|T)(?:at\s+)?{TIME}\s*(?:UTC|GMT)?{ZONE}(?:\s*\(.*\))?)?\s*$"
-WEEKDAY = r"^\s*(?:[A-Za-z]{2,9}\.?,?\s+)?"
-NAME = r"(?P<name>[A-Za-z]{3,9})\.?"
+AFTER = rf"(?:(?:\s*,?\s+|T|:)(?:at\s+)?{TIME}\s*(?:UTC|GMT)?{ZONE}(?:\s*\(.*\))?)?\s*$"
+WEEKDAY = r"^\s*(?:\pL{2,10}\.?,?\s+)?"
+NAME = r"(?P<name>\pL{3,10})\.?"
 YEAR = r"(?P<year>\d{4}|'?\d{2})"
 WRITINGS = (
     rf"^\s*(?P<year>\d{{4}})[-/.](?P<month>\d{{1,2}})(?:[-/.](?P<day>\d{{1,2}}))?{AFTER}",
     rf"{WEEKDAY}(?P<first>\d{{1,2}})[-/.]\s?(?P<other>\d{{1,2}})[-/.]\s?{YEAR}{AFTER}",
-    rf"{WEEKDAY}(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?(?:\s+of)?[-\s/]*{NAME},?[-\s/]*{YEAR}{AFTER}",
-    rf"^\s*(?:[A-Za-z]{{2,9}},?\s+)?{NAME}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+{YEAR}{AFTER}",
+    rf"{WEEKDAY}(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?(?:\s+(?:of|de))?[-\s/]*{NAME}(?:\s+de)?,?[-\s/]*{YEAR}{AFTER}",
+    rf"^\s*(?:\pL{{2,10}},?\s+)?{NAME}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+{YEAR}{AFTER}",
     # Twitter's, and that of Unix
     rf"^\s*[A-Za-z]{{3}}\s+{NAME}\s+(?P<day>\d{{1,2}})\s+{TIME}\s+{ZONE}\s*(?P<year>\d{{4}})\s*$",
     rf"^\s*{NAME}[-\s/]+(?P<year>\d{{4}})\s*$",
+    rf"^\s*{NAME}[-/' ]+(?P<year>\d{{2}})\s*$",  # Feb-25, as Excel writes months
+    r"^\s*(?P<month>\d{1,2})[-/.](?P<year>\d{4})\s*$",
+    r"^\s*(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})[T ]?"
+    rf"(?P<hour>\d{{2}}):?(?P<minute>\d{{2}})(?::?(?P<second>\d{{2}})(?:[.,]\d+)?)?{ZONE}\s*$",
+    r"^\s*(?P<year>\d{4})\s*[年년]\s*(?P<month>\d{1,2})\s*[月월](?:\s*(?P<day>\d{1,2})\s*[日일])?",
 )
 SLASHED = WRITINGS[1]
 FEW = 0.01  # of the dates may contradict the others
@@ -174,9 +194,10 @@ def _numbers(fields: Any, name: str, missing: int = 0) -> Ints:
 
 
 def _month_numbers(fields: Any) -> Ints:
-    short = pc.utf8_slice_codeunits(pc.utf8_lower(_field(fields, "name")), 0, 3)
-    places = pc.index_in(short, pa.array(MONTHS))
-    return np.asarray(pc.fill_null(places, -1).to_numpy(zero_copy_only=False), dtype=np.int64) + 1
+    encoded = pc.dictionary_encode(pc.utf8_lower(_field(fields, "name")))
+    names = encoded.dictionary.to_pylist()
+    values = np.array([MONTH_OF.get(s[:4], MONTH_OF.get(s[:3], 0)) for s in names], dtype=np.int64)
+    return np.asarray(values[encoded.indices.to_numpy(zero_copy_only=False)])
 
 
 def _clock(fields: Any) -> Ints:
@@ -184,8 +205,10 @@ def _clock(fields: Any) -> Ints:
     if _field(fields, "hour") is None:
         return np.zeros(len(fields), dtype=np.int64)
     hour, minute, second = (_numbers(fields, f) for f in ("hour", "minute", "second"))
-    half = pc.utf8_slice_codeunits(pc.utf8_lower(_field(fields, "half")), 0, 1)
-    half = np.array(half.to_pylist(), dtype=object)
+    written = _field(fields, "half")
+    half = np.full(len(fields), "", dtype=object)
+    if written is not None:
+        half[:] = pc.utf8_slice_codeunits(pc.utf8_lower(written), 0, 1).to_pylist()
     twelve = (half == "a") | (half == "p")
     bad = (hour > 24) | (minute > 59) | (second > 60) | (twelve & ((hour > 12) | (hour == 0)))
     hour = np.where(twelve, hour % 12 + 12 * (half == "p"), hour)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,14 @@ def check_output(path: Path) -> None:
     folder = path.absolute().parent
     while not folder.exists():
         folder = folder.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InputError(f"{str(path)!r} cannot be written: {str(folder)!r} takes no new files.")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"{str(path)!r} cannot be written: {str(folder)!r} takes no new files "
+            f"({error.strerror})."
+        ) from None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -192,7 +192,7 @@ def _story_part(found: Count) -> str:
     series = facts.series(facts.shown[0])
     assert series.truth is not None
     off, plain = (100 * abs(v - series.truth).mean() for v in (series.share, series.counted))
-    key = chart_key(series, over_time=True, reference=facts.reference)
+    key = chart_key(series, reference=facts.reference)
     return (
         "<h2>1. Complaints, month by month</h2><p>Somebody labelled some messages to a bicycle "
         "hire, half of them complaints. How many of each month's messages complain? Counting what "

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headcount._core.files import check_output
+from headcount.cli.notes import show_note, show_remarks, warnings_as_notes
 from headcount.cli.reading import show_reading
 from headcount.cli.render import as_json, write_frame
 from headcount.exceptions import InputError, choose
 
 if TYPE_CHECKING:
     from headcount._core.frame import Frame
-    from headcount.tables import Count, Model, Note
+    from headcount.tables import Count, Model
 
 Files = Annotated[
     list[str],
@@ -89,7 +90,7 @@ def fit(
     ] = "tfidf",
     min_rows: Annotated[
         int | None,
-        typer.Option(help='Classes with fewer labelled rows are joined into "other".'),
+        typer.Option(help='Classes with fewer labelled rows are joined into "other".', min=1),
     ] = None,
     rare: Annotated[str, typer.Option(help="With --min-rows: join or drop.")] = "join",
     force: Annotated[
@@ -110,7 +111,7 @@ def fit(
     if not text and vectorizer != "tfidf":
         raise InputError("--vectorizer is about texts: it goes with --text.")
     found = sources(files, kind)
-    with show_reading(found) as progress:
+    with warnings_as_notes(), show_reading(found) as progress:
         model = fit_tables(
             found,
             text=text,
@@ -131,7 +132,7 @@ def fit(
             verbose=sys.stderr.isatty(),
             vectorizer=vectorizer,
             encoding=encoding,
-            say=_note,
+            say=show_note,
             progress=progress,
         )
     model.save(output)
@@ -162,7 +163,8 @@ def estimate(
     if output is not None:
         choose("ending of --output", output.suffix, [".csv", ".json", ".parquet"])
         check_output(output)
-    found = _counted(model, files, by, truth, weight, level, kind, encoding, date_format, time_zone)
+    dates = date_format, time_zone
+    found = _counted(model, files, by, truth, weight, level, kind, encoding, *dates, only)
     frame = _only(found.to_frame(), only)
     if output is not None:
         write_frame(frame, output)
@@ -173,7 +175,7 @@ def estimate(
         typer.echo(shares_text(frame, level))
     else:
         typer.echo(frame.to_csv() if show == "csv" else as_json(frame), nl=False)
-    _said(found)
+    show_remarks(found)
 
 
 def report(
@@ -197,10 +199,11 @@ def report(
     if output.suffix not in (".html", ".htm"):
         raise InputError(f"{str(output)!r}: the name of a page ends in .html.")
     check_output(output)
-    found = _counted(model, files, by, truth, weight, level, kind, encoding, date_format, time_zone)
+    dates = date_format, time_zone
+    found = _counted(model, files, by, truth, weight, level, kind, encoding, *dates, only)
     names = ", ".join("standard input" if f == "-" else Path(f).name for f in files)
     found.report(title or f"How many in {names}", only).save(output)
-    _said(found)
+    show_remarks(found)
     typer.echo(f"Wrote {output}")
 
 
@@ -233,13 +236,13 @@ def monitor(
         choose("--fail-on", name, ["change", "misfit"])
     dates = date_format, time_zone
     found = _counted(
-        model, files, by, None, weight, level, kind, encoding, *dates, target="population"
+        model, files, by, None, weight, level, kind, encoding, *dates, only, target="population"
     )
     frame = _only(found.monitor(reference), only)
     shown = frame if every else frame.rows(frame["changed"])
     if shown.n_rows:
         typer.echo(changes_text(shown))
-    _said(found)
+    show_remarks(found)
     n = len(dict.fromkeys(frame["group"][frame["changed"]].tolist()))
     total = len(dict.fromkeys(frame["group"].tolist()))
     since = reference or first_group(found)
@@ -269,19 +272,18 @@ def _counted(
     encoding: str,
     date_format: str | None,
     time_zone: str | None,
+    only: str | None,
     target: str = "bag",
 ) -> Count:
-    import warnings
-
     from headcount.data.stream import sources
-    from headcount.exceptions import UnreliableWarning
     from headcount.tables import Model
 
     loaded = Model.load(model)
+    if only is not None:
+        choose("class", only, loaded.class_names)
     found = sources(files, kind)
-    with warnings.catch_warnings(record=True) as caught, show_reading(found) as progress:
-        warnings.simplefilter("always", UnreliableWarning)
-        counted = loaded.estimate(
+    with warnings_as_notes(), show_reading(found) as progress:
+        return loaded.estimate(
             found,
             by=by,
             truth=truth,
@@ -293,34 +295,11 @@ def _counted(
             time_zone=time_zone,
             progress=progress,
         )
-    for warning in caught:
-        if issubclass(warning.category, UnreliableWarning):
-            _note(str(warning.message))
-    return counted
 
 
 def _columns(text: str | None) -> list[str] | None:
     """Names of columns from ``a,b``."""
     return [c.strip() for c in text.split(",")] if text else None
-
-
-def _note(note: Note | str) -> None:
-    """A note, with the option that has to do with it."""
-    hint = ""
-    if not isinstance(note, str) and note.kind == "truth is there":
-        hint = f" (--truth {note.subject})"
-    if not isinstance(note, str) and note.kind in ("no date", "no group"):
-        hint = f" ({note.names[0]})"
-    typer.echo(f"note: {note}{hint}", err=True)
-
-
-def _said(found: Count) -> None:
-    """Notes, and the warnings of groups; many groups with the same fault share a line."""
-    for note in found.notes:
-        _note(note)
-    for text, groups in found.messages().items():
-        names = ", ".join(groups[:6]) + (f" and {len(groups) - 6} more" if len(groups) > 6 else "")
-        typer.echo(f"warning: {names}: {text}.", err=True)
 
 
 def _praise(model: Model) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
@@ -32,7 +33,8 @@ def _opened(frame: Any) -> Any:
     except nw.exceptions.NarwhalsError as error:  # such as two columns of one name
         raise InputError(f"the data frame cannot be read: {error}") from None
     if not isinstance(found, (nw.DataFrame, nw.LazyFrame)) and hasattr(frame, "__arrow_c_stream__"):
-        found = nw.from_native(pa.table(frame))  # ours, and those of smaller libraries
+        with suppress(pa.ArrowInvalid):  # a single column
+            found = nw.from_native(pa.table(frame))  # ours, and those of smaller libraries
     if not isinstance(found, (nw.DataFrame, nw.LazyFrame)):
         raise InputError(
             f"expected a data frame (pandas, polars, Arrow, DuckDB) or names of files, got "
@@ -44,7 +46,15 @@ def _opened(frame: Any) -> Any:
 def _column(series: Any) -> Any:
     """One column; cells of several types become texts, as they would in a file."""
     try:
-        return series.to_arrow()
+        found = series.to_arrow()
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        cells = [None if v is None or v != v else str(v) for v in series.to_list()]
-        return pa.array(cells, pa.string())
+        found = None
+    if found is not None and not isinstance(_cell_type(found.type), pa.BaseExtensionType):
+        return found
+    # Cells of several types, or of a type that Arrow only stores, such as the periods of pandas.
+    cells = [None if v is None or v != v else str(v) for v in series.to_list()]
+    return pa.array(cells, pa.string())
+
+
+def _cell_type(kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind

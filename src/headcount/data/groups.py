@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from headcount._core.calendar import PERIODS, period_codes, period_name
@@ -18,6 +20,7 @@ from headcount.exceptions import InputError
 ALL = "all"
 MISSING = "(missing)"
 UNREADABLE = "(no date)"
+DIGITS = re.compile(r"([0-9]{1,18})")
 
 
 @dataclass
@@ -35,6 +38,7 @@ class Grouping:
     column: str | None = None
     period: str | None = None
     unreadable: int = 0
+    example: str = ""  # of a date that could not be read
     dates: DateReader = field(default_factory=DateReader)
     _numbers: dict[Any, int] = field(default_factory=dict)
 
@@ -98,7 +102,7 @@ class Grouping:
         keys = list(self._numbers)
         known = [k for k in keys if k not in (MISSING, UNREADABLE)]
         rest = [k for k in keys if k in (MISSING, UNREADABLE)]
-        return [self._numbers[k] for k in [*sorted(known), *rest]]
+        return [self._numbers[k] for k in [*sorted(known, key=_by_number), *rest]]
 
     def _by_value(self, column: Any) -> Ints:
         encoded = pc.dictionary_encode(column, null_encoding="encode")
@@ -109,6 +113,9 @@ class Grouping:
     def _by_period(self, column: Any) -> Ints:
         stamps, known = self.dates.read(column)
         self.unreadable += int((~known).sum())
+        if not known.all() and not self.example:
+            rest = pc.drop_null(column.filter(pa.array(~known)))
+            self.example = next((t for t in map(str, rest[:50].to_pylist()) if t.strip()), "")[:40]
         codes = period_codes(stamps[known], str(self.period))
         out = np.empty(len(stamps), dtype=np.int64)
         if len(codes):
@@ -133,3 +140,11 @@ class Grouping:
         if isinstance(key, str):
             return key
         return period_name(key, str(self.period))
+
+
+def _by_number(key: Any) -> Any:
+    """A key by which texts with numbers in them are in the order of these: 2 before 10."""
+    if not isinstance(key, str):
+        return key
+    parts = DIGITS.split(key)
+    return [(int(p), "") if i % 2 else (-1, p) for i, p in enumerate(parts)], key

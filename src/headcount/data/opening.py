@@ -11,15 +11,19 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headcount.exceptions import InputError
 
 HEAD = 1 << 16  # bytes that surely hold the names of the columns
 CHUNK = 1 << 20
+SWALLOWED = 5  # line breaks in a cell from which on it is looked at
 LONGEST = 1 << 26  # bytes of a line
 SEPARATORS = (",", ";", "\t", "|")
 FALLBACK = "cp1252"  # what lines are in that are not UTF-8, nearly always
 MARKS = {
+    b"\xff\xfe\x00\x00": "utf-32",  # before the mark of UTF-16, which it begins with
+    b"\x00\x00\xfe\xff": "utf-32",
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
     b"\xef\xbb\xbf": "utf8",
@@ -31,6 +35,7 @@ MAGIC = {
     b"%PDF": "a PDF",
     b"SQLite format 3": "a database of SQLite",
 }
+SEPARATOR_LINE = re.compile(rb'(\xef\xbb\xbf)?"?sep=.?"?\r?\n', re.IGNORECASE)
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
@@ -52,7 +57,10 @@ def open_text(raw: Any, name: str, encoding: str, say_bad: Callable[[int], None]
         stream = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "gzip")
     head = bytes(stream.read(HEAD))
     found = _encoding_of(head, name, encoding)
-    return Utf8Stream(_Joined(head, stream), found, say_bad)
+    old = b"\r" in head and b"\n" not in head  # lines end as they did on old Macs
+    text = Utf8Stream(_Joined(head, stream), found, say_bad, old_ends=old)
+    text.skip_separator()
+    return text
 
 
 def _encoding_of(head: bytes, name: str, encoding: str) -> str:
@@ -85,10 +93,13 @@ def _encoding_of(head: bytes, name: str, encoding: str) -> str:
 class Utf8Stream(io.RawIOBase):
     """A stream in any encoding, read as UTF-8."""
 
-    def __init__(self, inner: Any, encoding: str, say_bad: Callable[[int], None]):
-        self.inner, self.say_bad = inner, say_bad
+    def __init__(
+        self, inner: Any, encoding: str, say_bad: Callable[[int], None], *, old_ends: bool = False
+    ):
+        self.inner, self.say_bad, self.old_ends = inner, say_bad, old_ends
         self.utf8 = encoding == "utf8"
         self.decoder = codecs.getincrementaldecoder(encoding)()
+        self.lines = self.quotes = 0  # read so far
         self.rest = b""  # of a line that is not yet complete
         self.ready = io.BytesIO()
 
@@ -114,17 +125,31 @@ class Utf8Stream(io.RawIOBase):
         self.ready = io.BytesIO(found + self.ready.read())
         return found.decode("utf8", errors="replace").removeprefix("\ufeff")
 
+    def skip_separator(self) -> None:
+        """Leave out a first line such as ``sep=;``, which is for Excel."""
+        start = self.read(16)
+        line = SEPARATOR_LINE.match(start)
+        self.ready = io.BytesIO(start[line.end() if line else 0 :] + self.ready.read())
+
     def _refill(self) -> bool:
         chunk = bytes(self.inner.read(CHUNK))
+        if self.old_ends and self.utf8:
+            chunk = chunk.replace(b"\r", b"\n")
         if not self.utf8:
             text = self.decoder.decode(chunk, final=not chunk)
-            self.ready = io.BytesIO(text.encode("utf8"))
+            text = text.replace("\r", "\n") if self.old_ends else text
+            self._fill(text.encode("utf8"))
             return bool(chunk) or bool(text)
         whole = self.rest + chunk
         cut = whole.rfind(b"\n") + 1 if chunk and len(whole) < LONGEST else len(whole)
         self.rest = whole[cut:]
-        self.ready = io.BytesIO(self._mended(whole[:cut]))
+        self._fill(self._mended(whole[:cut]))
         return bool(whole)
+
+    def _fill(self, found: bytes) -> None:
+        self.lines += found.count(b"\n")
+        self.quotes += found.count(b'"')
+        self.ready = io.BytesIO(found)
 
     def _mended(self, lines: bytes) -> bytes:
         if lines.isascii():
@@ -193,6 +218,20 @@ def has_decimal_commas(rows: list[list[str]], columns: Collection[int]) -> bool:
     cells = [row[c] for row in rows[1:] for c in columns if c < len(row)]
     commas = sum(bool(re.fullmatch(r"\s*-?\d*,\d+\s*", cell)) for cell in cells)
     return commas > sum("." in cell for cell in cells)
+
+
+def count_swallowed(batch: pa.RecordBatch, separator: str, n_columns: int) -> int:
+    """Lines inside of cells that look like rows, as where a quote does not end."""
+    found = 0
+    for column in batch.columns:
+        if not pa.types.is_string(column.type):
+            continue
+        breaks = pc.fill_null(pc.count_substring(column, "\n"), 0)
+        for cell in column.filter(pc.greater_equal(breaks, SWALLOWED)).to_pylist():
+            lines = cell.split("\n")[1:-1]
+            alike = sum(line.count(separator) == n_columns - 1 for line in lines)
+            found += alike if 2 * alike > len(lines) else 0
+    return found
 
 
 @contextmanager

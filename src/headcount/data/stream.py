@@ -19,8 +19,10 @@ from pyarrow import parquet as pq
 from headcount.data.cells import cast_cells
 from headcount.data.frames import frame_batches, frame_names
 from headcount.data.opening import (
+    SWALLOWED,
     CountedStream,
     Utf8Stream,
+    count_swallowed,
     has_decimal_commas,
     open_text,
     reading_of,
@@ -53,11 +55,13 @@ class Reading:
     bad_lines : lines that were not UTF-8
     bad_rows : rows with too many or too few columns, which are left out
     sheets : the sheet that was read, of a workbook with several
+    swallowed : lines that look like rows and are inside of a cell
     """
 
     bad_lines: Counter[str] = field(default_factory=Counter)
     bad_rows: Counter[str] = field(default_factory=Counter)
     sheets: dict[str, str] = field(default_factory=dict)
+    swallowed: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,10 @@ def sources_of(data: Any, kind: str | None = None) -> list[Source]:
             found += sources([str(one)], kind)
         else:
             frame_names(one)  # what is no data frame is refused here
+            if any(one is other.frame for other in found):
+                raise InputError("a data frame is given twice: its rows would count twice.")
             found.append(Source(None, FRAME, one))
+    _check_once(found)
     return found
 
 
@@ -287,7 +294,11 @@ def _csv(
     good = 0
     for batch in reader:
         good += batch.num_rows
+        told.swallowed[source.name] += count_swallowed(batch, separator, len(rows[0]))
         yield cast_cells(batch.select(list(columns)), columns, source.name, commas=commas)
+    lost = stream.lines - 1 - good - told.bad_rows[source.name]
+    if stream.quotes % 2 and lost > SWALLOWED:  # the last quote does not end, nor does its cell
+        told.swallowed[source.name] = max(told.swallowed[source.name], lost)
     if told.bad_rows[source.name] > good:
         raise InputError(
             f"most rows of {source.name} have another number of columns than its first line, "
@@ -299,6 +310,11 @@ def _json_lines(
     stream: Utf8Stream, source: Source, columns: Mapping[str, str]
 ) -> Iterator[pa.RecordBatch]:
     types = {"number": pa.float64(), "text": pa.string(), "date": pa.string()}
+    if stream.peek_head().lstrip().startswith("["):
+        raise InputError(
+            f"{source.name} is one JSON array: JSON lines have an object on every line "
+            "(`jq -c '.[]'` makes them)."
+        )
     first = _first_object(stream.peek_head())
     for name, kind in columns.items():
         if kind == "date" and type(first.get(name)) in (int, float):

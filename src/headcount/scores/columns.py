@@ -69,9 +69,10 @@ class NumberCells(CellTransformer):
         for j, column in enumerate(np.asarray(X, dtype=object).T):
             numbers = cell_numbers(column)
             if numbers is None:
+                odd = next(v for v in column if cell_numbers(np.array([v], dtype=object)) is None)
                 raise InputError(
-                    f"number column {j + 1} of the features held numbers when the model was "
-                    "fitted, and now holds other things."
+                    f"{odd!r} is in a column of the features that held numbers when the model was "
+                    f"fitted (number {j + 1} of those)."
                 )
             columns.append(numbers)
         return np.column_stack(columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -100,10 +101,11 @@ def cross_fit_source(
     groups: Any = None,
     n_jobs: int | None = None,
     random_state: Any = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, dict[str, Scorer]]:
     """A pass of every classifier of a source, by family and name, over the same folds.
 
-    What looks at the items is fitted once in a fold for all of them.
+    What looks at the items is fitted once in a fold for all of them; `say` hears of every fold.
     """
     array = check.labels(y)
     check.same_length(_num_samples(X), array)
@@ -119,10 +121,14 @@ def cross_fit_source(
         for name, head in some.items()
     ]
     # A head by fold: the classifier from items to scores, what its scores are, and those held out.
-    fitted = Parallel(n_jobs=n_jobs)(
+    coming = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_fit_heads)(source, [h for _, _, h in heads], seen, array, split, classes)
         for split in splits
     )
+    fitted = []
+    for done, of_fold in enumerate(coming, start=1):
+        fitted.append(of_fold)
+        say(f"{source.name}: fold {done} of {len(splits)} is done")
     order, items, fold = _item_order(splits)
     found: dict[str, dict[str, Scorer]] = {}
     for h, (family, name, _) in enumerate(heads):

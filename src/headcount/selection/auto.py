@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -30,13 +30,12 @@ from headcount.scores.sources import Source, given_source, sources_for
 from headcount.selection.choice import Choice, Tried
 from headcount.selection.judging import CLOSE_DRAWN, Judged, Judging, choose_scores, scorer_of
 from headcount.selection.likely import likely_methods
-from headcount.selection.passes import Labelled, Pass, as_many_as_fit, run_passes
+from headcount.selection.passes import Labelled, Pass, Say, as_many_as_fit, run_passes
 from headcount.selection.trials import Trial, Trials, teach_shift
 
 GAIN = 0.03  # by which a blend must be better than the best candidate to be worth it
 CLOSE = 0.05  # by which the simpler method may be worse than the best on bags that are not drawn
 FOR_SCORES = 0.6  # share of the budget that goes to classifiers
-Say = Callable[[str], None]
 
 
 @dataclass(eq=False, repr=False)

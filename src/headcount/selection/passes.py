@@ -21,6 +21,8 @@ from headcount.scores.scorer import Scorer
 from headcount.scores.sources import Source
 from headcount.scores.stacking import held_out_losses, stack, stack_with_losses
 
+Say = Callable[[str], None]
+
 SAMPLE = 8  # a source is timed on this part of the items
 AT_LEAST, AT_MOST = 200, 1500  # items that it is timed on
 SLACK = 1.2  # by which a fit may take longer than the part of the items told
@@ -99,9 +101,7 @@ class Labelled:
         }
 
 
-def run_passes(
-    sources: Sequence[Source], data: Labelled, until: float, say: Callable[[str], None]
-) -> list[Pass]:
+def run_passes(sources: Sequence[Source], data: Labelled, until: float, say: Say) -> list[Pass]:
     """Passes of all sources that can be had in time, of the first's together, and of all together.
 
     The first source is always run; with its first classifier alone if there is no time for more.
@@ -117,11 +117,11 @@ def run_passes(
             continue
         source, expected = _in_time(source, data, left)
         if expected <= left:
-            done += _run(source, data)
+            done += _run(source, data, say)
             if not number and len(sources) > 1:
                 stacks = join_passes([p for p in done if p.scorer is not None])
         elif leader is None:
-            done += _run(_first_alone(source), data)
+            done += _run(_first_alone(source), data, say)
         else:
             done += _left_out(source, f"it would have taken about {expected:.0f} s")
     if _leader(done) is None:
@@ -186,21 +186,23 @@ def _leader(done: Sequence[Pass]) -> Pass | None:
     return min((p for p in done if p.scorer is not None), key=lambda p: p.loss, default=None)
 
 
-def _all_scorers(source: Source, data: Labelled) -> dict[tuple[str, str], Scorer]:
+def _all_scorers(
+    source: Source, data: Labelled, say: Say = lambda _: None
+) -> dict[tuple[str, str], Scorer]:
     """Scorers of all classifiers of a source, by family and name."""
     options = data.options()
     if source.front is None and source.once is None and source.is_given:
         (family, some), *_ = source.families.items()
         (name, classifier), *_ = some.items()
         return {(family, name): cross_fit(classifier, data.X, data.y, **options)}
-    found = cross_fit_source(source, data.X, data.y, **options)
+    found = cross_fit_source(source, data.X, data.y, **options, say=say)
     return {(f, name): scorer for f, some in found.items() for name, scorer in some.items()}
 
 
-def _run(source: Source, data: Labelled) -> Iterator[Pass]:
+def _run(source: Source, data: Labelled, say: Say) -> Iterator[Pass]:
     """A pass for each family: that of its best classifier."""
     began = time.monotonic()
-    scorers, reason = attempt(lambda: _all_scorers(source, data))
+    scorers, reason = attempt(lambda: _all_scorers(source, data, say))
     if scorers is None:
         yield from _left_out(source, reason)
         return

@@ -6,17 +6,16 @@ the picture, dots are lines without length, and all text is HTML.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
 
 import numpy as np
 
-from headcount._core.types import Bools, Floats, Ints
+from headcount._core.types import Floats
+from headcount.tables.series import Series, between, percent, runs_of
 
 WIDE, HIGH = 1000, 200  # of the picture, in its own units
-MOST_POINTS = 120  # of a chart; more are averaged
 FINE = 80  # points from which on dots are small, and most are left out
+ROOM = WIDE / 10  # for the name of a period
 SHORT = 8  # letters of a period's name that a narrow screen has room for four times
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
@@ -40,6 +39,7 @@ CHART_STYLE = """
 .chart .dot { stroke: var(--est); stroke-width: 7; } .chart .dot.changed { stroke: var(--changed); }
 .chart .dot.fine { stroke-width: 3.5; } .chart .pillar { fill: var(--est); opacity: .6; }
 .chart .hole { stroke: light-dark(#fff, #16181c); stroke-width: 3.5; }
+.chart .hole.fine { stroke-width: 1.5; }
 .chart .count { stroke: var(--count); stroke-width: 1.6; stroke-dasharray: 2 5; }
 .chart .true { stroke: currentColor; stroke-width: 4; }
 .chart .since { stroke: var(--changed); stroke-width: 1.2; stroke-dasharray: 5 4; }
@@ -61,6 +61,8 @@ CHART_STYLE = """
 .bars .rail b { background: var(--est); opacity: .35; border-radius: 3px; }
 .bars .rail i { width: 3px; background: var(--est); margin-left: -1px; }
 .bars .rail u { width: 2px; background: var(--count); top: 0; height: 1rem; }
+.bars .rail s { position: absolute; width: 4px; height: 4px; margin-left: -2px; top: .35rem;
+  border-radius: 50%; background: currentColor; }
 .bars .changed i { background: var(--changed); } .bars .changed b { background: var(--changed); }
 #tip { position: fixed; z-index: 9; pointer-events: none; padding: .35rem .6rem; font-size: .85rem;
   border-radius: 5px; background: light-dark(#1b1d21, #e6e6e6); color: light-dark(#fff, #16181c);
@@ -91,105 +93,6 @@ SCRIPT = """
 """
 
 
-def percent(share: float) -> str:
-    """A share as people write it: one digit after the point below ten."""
-    if np.isnan(share):
-        return "?"
-    if share == 0:
-        return "0 %"
-    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
-
-
-def between(low: float, high: float, word: str = "to") -> str:
-    """An interval in words."""
-    if np.isnan(low) or np.isnan(high):
-        return "how sure is not known"
-    return f"{percent(low).removesuffix(' %')} {word} {percent(high)}"
-
-
-@dataclass(frozen=True, eq=False)
-class Series:
-    """Shares of one class in groups, in the order to show them.
-
-    Attributes
-    ----------
-    at : place of each group in time, in whole periods
-    step : groups that a point stands for
-    """
-
-    names: list[str]
-    at: Ints
-    sizes: Ints
-    share: Floats
-    low: Floats
-    high: Floats
-    counted: Floats
-    flagged: Bools
-    changed: Bools
-    truth: Floats | None = None
-    step: int = 1
-
-    def top(self) -> float:
-        """Highest value that is drawn."""
-        values = [self.high, self.share, self.counted]
-        values += [] if self.truth is None else [self.truth]
-        return float(np.nanmax(np.concatenate(values)))
-
-    def thinned(self) -> Series:
-        """Averages of neighbours by rows, with warnings where most of them have some."""
-        n = len(self.names)
-        if n <= MOST_POINTS:
-            return self
-        starts = run_starts(n)
-        weight = np.add.reduceat(self.sizes, starts)
-
-        def mean(values: Floats) -> Floats:
-            return np.asarray(np.add.reduceat(values * self.sizes, starts) / weight)
-
-        ends = np.append(starts[1:], n) - 1
-        return Series(
-            [self.names[a] for a in starts],
-            (self.at[starts] + self.at[ends]) // 2,
-            weight,
-            mean(self.share),
-            mean(self.low),
-            mean(self.high),
-            mean(self.counted),
-            mean(self.flagged.astype(float)) > 0.5,
-            np.zeros(len(starts), dtype=bool),
-            None if self.truth is None else mean(self.truth),
-            -(-n // MOST_POINTS),
-        )
-
-    def ordered(self) -> Series:
-        """The same with the highest share first."""
-        order = np.argsort(-self.share, kind="stable")
-        arrays: dict[str, Any] = {
-            name: None if value is None else value[order]
-            for name, value in vars(self).items()
-            if name not in ("names", "step")
-        }
-        return replace(self, names=[self.names[i] for i in order], **arrays)
-
-    def tip(self, i: int) -> str:
-        """The numbers of one group."""
-        many = f"{self.step} from " if self.step > 1 else ""
-        said = (
-            f"{many}{self.names[i]}: {percent(self.share[i])} "
-            f"({between(self.low[i], self.high[i])}), {self.sizes[i]:,} rows; counting would say "
-            f"{percent(self.counted[i])}"
-        )
-        if self.truth is not None and not np.isnan(self.truth[i]):
-            said += f"; the truth is {percent(self.truth[i])}"
-        said += "; differs from the beginning beyond chance" * bool(self.changed[i])
-        return said + "; with a warning" * bool(self.flagged[i])
-
-
-def run_starts(n: int) -> Ints:
-    """Where the runs of neighbours start that are averaged."""
-    return np.arange(MOST_POINTS) * n // MOST_POINTS
-
-
 def scale_top(highest: float) -> float:
     """Upper end of a scale that begins at zero."""
     return next((top for top in TOPS if highest <= top * 1.001), 1.0)
@@ -205,8 +108,8 @@ def time_chart(thin: Series, top: float) -> str:
     body += [_band(x[run], thin.low[run], thin.high[run], top) for run in runs]
     body += [_line(x[run], thin.counted[run], top, "count") for run in runs]
     body += [_line(x[run], thin.share[run], top, "est") for run in runs]
-    begins = thin.changed & ~np.concatenate([[False], thin.changed[:-1]])
-    body += [f"<line class=since x1={a:.1f} x2={a:.1f} y1=0 y2={HIGH} />" for a in x[begins]]
+    begins = [x[first] for first, _ in runs_of(thin.changed)]
+    body += [f"<line class=since x1={a:.1f} x2={a:.1f} y1=0 y2={HIGH} />" for a in begins]
     body += [_dot(x[i], thin, i, top) for i in range(len(x))]
     body += _hits(x, thin)
     picture = f'<svg viewBox="0 0 {WIDE} {HIGH}" preserveAspectRatio="none">{"".join(body)}</svg>'
@@ -226,10 +129,17 @@ def bar_chart(series: Series, top: float) -> str:
             f'title="{escape(series.tip(i), quote=True)}">'
             f"<b style='left:{left:.1f}%;width:{right - left:.1f}%'></b>"
             f"<u style='left:{100 * series.counted[i] / top:.1f}%'></u>"
-            f"<i style='left:{100 * series.share[i] / top:.1f}%'></i></span>"
+            f"<i style='left:{100 * series.share[i] / top:.1f}%'></i>{_true_mark(series, i, top)}"
+            "</span>"
             f"<span>{percent(series.share[i])} ({between(series.low[i], series.high[i])})</span>"
         )
     return f"<div class=bars>{''.join(rows)}</div>"
+
+
+def _true_mark(series: Series, i: int, top: float) -> str:
+    if series.truth is None or np.isnan(series.truth[i]):
+        return ""
+    return f"<s style='left:{100 * min(series.truth[i], top) / top:.1f}%'></s>"
 
 
 def histogram(series: Series, top: float) -> str:
@@ -256,11 +166,11 @@ def histogram(series: Series, top: float) -> str:
     )
 
 
-def chart_key(series: Series, *, over_time: bool, reference: str | None) -> str:
+def chart_key(series: Series, reference: str | None) -> str:
     """What the lines mean."""
     found = ["<span><i style='background:var(--est)'></i>estimated, with its interval</span>"]
     found.append("<span><i style='background:var(--count)'></i>what counting would say</span>")
-    if series.truth is not None and over_time:
+    if series.truth is not None:
         found.append("<span><i style='background:currentColor;width:.5rem'></i>true share</span>")
     if series.changed.any() and reference:
         text = f"differs from {escape(reference)} beyond chance"
@@ -306,7 +216,7 @@ def _dot(x: float, series: Series, i: int, top: float) -> str:
         kind = "dot" + " changed" * bool(series.changed[i]) + " fine" * many
         found = f'<path class="{kind}" d="M{x:.1f} {y:.1f}h0" />'
     if series.flagged[i]:
-        found += f'<path class=hole d="M{x:.1f} {y:.1f}h0" />'
+        found += f'<path class="hole{" fine" * many}" d="M{x:.1f} {y:.1f}h0" />'
     if series.truth is not None and not np.isnan(series.truth[i]):
         at = float(_y(series.truth[i : i + 1], top)[0])
         found += f'<path class=true d="M{x:.1f} {at:.1f}h0" />'
@@ -323,7 +233,7 @@ def _hits(x: Floats, series: Series) -> list[str]:
 
 
 def _y_labels(top: float) -> str:
-    marks = ((0, "0"), (50, percent(top / 2)), (100, percent(top)))
+    marks = ((0, "0"), (50, _mark(top / 2)), (100, _mark(top)))
     return (
         "<div class=ys>"
         + "".join(f"<span style='bottom:{at}%'>{text}</span>" for at, text in marks)
@@ -331,10 +241,24 @@ def _y_labels(top: float) -> str:
     )
 
 
+def _mark(share: float) -> str:
+    return percent(share).replace(".0 %", " %")
+
+
+def _named_places(x: Floats) -> list[int]:
+    """Points that are named below a chart: the ends, and some between that have room."""
+    found = [0]
+    for target in np.linspace(x[0], x[-1], 7)[1:-1]:
+        i = int(np.abs(x - target).argmin())
+        if x[i] - x[found[-1]] >= ROOM and x[-1] - x[i] >= ROOM:
+            found.append(i)
+    return found if len(x) == 1 else [*found, len(x) - 1]
+
+
 def _x_labels(series: Series, x: Floats) -> str:
     """Names of some periods: fewer on a narrow screen, the first and the last in a small chart."""
     n = len(x)
-    chosen = sorted({round(j * (n - 1) / 6) for j in range(7)}) if n > 7 else list(range(n))
+    chosen = _named_places(x)
     found = []
     for place, i in enumerate(chosen):
         kind = "minor" if place % 2 else "mid"

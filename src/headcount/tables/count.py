@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headcount._core.types import Bools, Floats, Ints
-from headcount.data.groups import MISSING, UNREADABLE, Grouping
+from headcount.data.groups import MISSING, Grouping
 from headcount.data.stream import Reading, Source, batches, columns_of
 from headcount.data.tables import as_names
 from headcount.exceptions import HeadcountWarning, InputError
@@ -68,6 +69,7 @@ def count(
     grouping = Grouping.parse(by, date_format, time_zone)
     look_at_dates(grouping, found, encoding)
     wanted = dict(model.inputs.wanted)
+    _check_columns(model, found, encoding, weight)
     extras = ((grouping.column, grouping.kind), (truth, "name"), (weight, "number"))
     for extra, kind in extras:
         if extra is not None:
@@ -81,9 +83,11 @@ def count(
     for source, batch in batches(found, wanted, **told):
         items, there = model.inputs.of(batch)
         weights = None
-        if weight is not None:
-            items, there, weights = _weighted(items, there, batch.column(weight), weight)
         tally.left_out += int((~there).sum())
+        if weight is not None:
+            full = int(there.sum())
+            items, there, weights = _weighted(items, there, batch.column(weight), weight)
+            tally.weightless += full - int(there.sum())
         if not there.any():
             continue
         column = None if grouping.column is None else batch.column(grouping.column)
@@ -106,11 +110,32 @@ def count(
     return _estimated(kept, tally, grouping, request, truth is not None, notes)
 
 
+def _check_columns(
+    model: Model, found: Sequence[Source], encoding: str, weight: str | None
+) -> None:
+    """Say which column is missing that the model looks at, though nobody named it here."""
+    if weight in model.inputs.columns:
+        raise InputError(f"the model looks at {weight!r}: weights are in another column.")
+    for source in found:
+        there = columns_of(source, encoding)
+        lacking = [c for c in model.inputs.columns if c not in there]
+        if there and lacking:
+            near = get_close_matches(lacking[0], there, n=1)
+            hint = f" Is it {near[0]!r}?" if near else ""
+            raise InputError(
+                f"{source.name} has no column {lacking[0]!r}, which the model looks at.{hint} It "
+                f"has: {', '.join(map(repr, there[:30]))}."
+            )
+
+
 def _weighted(items: Any, there: Bools, column: Any, name: str) -> tuple[Any, Bools, Floats]:
     """Items that have a weight, which rows these are, and their weights."""
-    weights = np.nan_to_num(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64))
+    weights = np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    weights[np.isnan(weights)] = 0.0
     if weights.min(initial=0.0) < 0:
         raise InputError(f"{name!r} holds {weights.min():g}: weights cannot be negative.")
+    if np.isinf(weights).any():
+        raise InputError(f"{name!r} holds an infinite weight: weights are finite numbers.")
     both = there & (weights > 0)
     return items[both[there]], both, weights[both]
 
@@ -120,13 +145,15 @@ def _check_answerable(
 ) -> None:
     """Refuse what has no answer: no rows, no dates where dates were asked for, no true labels."""
     if not tally.total:
-        raise InputError(
-            "there is nothing to count: "
-            + (f"all {tally.left_out} rows are empty." if tally.left_out else "no rows.")
-        )
+        why = f"all {tally.left_out:,} rows are empty." if tally.left_out else "no rows."
+        if tally.weightless:
+            why = f"{tally.weightless:,} rows have no weight above 0."
+        raise InputError(f"there is nothing to count: {why}")
     if grouping.unreadable == tally.total:
         raise InputError(
-            f"no cell of {grouping.column!r} could be read as a date, such as 2026-11-30.",
+            f"no cell of {grouping.column!r} could be read as a date such as 2026-11-30 (they are "
+            f"like {grouping.example!r}): say how they are written, or, if they name periods "
+            "already, group by the column itself.",
             setting="date-format",
         )
     if truth is not None and not tally.labelled:
@@ -192,6 +219,7 @@ class _Tally:
     def __init__(self, n_classes: int):
         self.n_classes = n_classes
         self.left_out = 0
+        self.weightless = 0
         self.total = 0
         self.labelled = 0
         self._truth = np.zeros((0, n_classes))
@@ -237,10 +265,14 @@ def _notes(
         notes.append(Note("dates", subject=column, names=(str(grouping.dates.said()),)))
     if tally.left_out:
         notes.append(Note("no item", tally.left_out, model.inputs.kind))
+    if tally.weightless:
+        notes.append(Note("no weight", tally.weightless))
     if grouping.unreadable:
-        notes.append(Note("no date", grouping.unreadable, column, (UNREADABLE,)))
+        shown = (grouping.example,) if grouping.example else ()
+        kind = "no date" if shown else "empty date"
+        notes.append(Note(kind, grouping.unreadable, column, shown))
     if MISSING in grouping.names():
-        notes.append(Note("no group", subject=column, names=(MISSING,)))
+        notes.append(Note("no group", subject=column))
     unknown = sorted(strange - {""})
     if unknown:
         notes.append(Note("unknown truth", len(unknown), truth or "", tuple(unknown)))

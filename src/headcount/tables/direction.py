@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
 from headcount._core.types import Bools, Floats
@@ -57,28 +58,43 @@ def _middle(scores: Floats, is_of: Bools) -> float:
     return float(edges[at])
 
 
-def aligned(inputs: Inputs, classes: NDArray[Any], say: Say) -> tuple[Inputs, list[int]]:
-    """Columns of scores in the order of the classes, told by their names where they tell."""
+def aligned(
+    inputs: Inputs, scores: Floats, labels: NDArray[Any], classes: NDArray[Any], say: Say
+) -> tuple[Inputs, list[int]]:
+    """Columns of scores in the order of the classes, told by their names, or else by the labels."""
     columns = list(inputs.columns)
     names = [str(c) for c in classes]
     told = [told_class(column, names) for column in columns]
     if len(columns) != len(classes):
         raise InputError(
-            f"{len(columns)} columns of scores for the {len(classes)} classes "
-            f"{classes.tolist()[:10]}: one for each is needed."
+            f"{len(columns)} column{'s' * (len(columns) > 1)} of scores for the {len(classes)} "
+            f"classes {classes.tolist()[:10]}: one for each is needed."
         )
+    by_labels = _order_by_labels(scores, labels, classes)
     if sorted(told) == list(range(len(columns))):
         order = [told.index(c) for c in range(len(columns))]
+        if order != by_labels:
+            odd = [names[c] for c in range(len(names)) if order[c] != by_labels[c]]
+            say(Note("scores against names", names=tuple(odd)))
     elif max(told) >= 0:
         raise InputError(
             f"the columns {columns} tell some of the classes {names[:10]} but not all: name each "
             "after its class, such as p_yes."
         )
     else:
-        order = list(range(len(columns)))
-        pairs = tuple(f"{c} = {n}" for c, n in zip(columns, names, strict=True))
-        say(Note("scores in order", names=pairs))
+        order = by_labels
+        pairs = tuple(f"'{columns[j]}' = {n}" for j, n in zip(order, names, strict=True))
+        say(Note("scores by labels", names=pairs))
     return Inputs("scores", tuple(columns[j] for j in order)), order
+
+
+def _order_by_labels(scores: Floats, labels: NDArray[Any], classes: NDArray[Any]) -> list[int]:
+    """Column of each class such that rows of a class score as high as may be in their own."""
+    spread = scores.std(axis=0)
+    even = (scores - scores.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    means = np.array([even[labels == c].mean(axis=0) for c in classes])
+    own: list[int] = linear_sum_assignment(-np.nan_to_num(means))[1].tolist()
+    return own
 
 
 def told_class(column: str, names: list[str]) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -12,28 +12,16 @@ from headcount._core.types import Bools, Floats, Ints
 from headcount.data.groups import MISSING, UNREADABLE
 from headcount.data.tables import as_names
 from headcount.exceptions import InputError, choose
-from headcount.inference.diagnostics import FEW, LEVEL
+from headcount.inference.diagnostics import FEW
 from headcount.inference.intervals import Interval
 from headcount.tables.change import changes, differ_from_first, first_group
-from headcount.tables.charts import MOST_POINTS, Series, between, percent, run_starts
 from headcount.tables.combine import join
 from headcount.tables.result import Count
+from headcount.tables.series import MOST_POINTS, Series, between, percent, run_starts, runs_of
 
 RECENT = 3  # periods that tell which classes are frequent now
 CARDS = 4  # classes of the first screen
 OTHERS = "all others"
-# What a flag means to somebody who decides, the worst first.
-FLAGS = {
-    "misfit": "more than the shares has changed here, and the true share may lie outside the "
-    "interval; label some of these rows and fit again",
-    "strange": "a part of the rows looks like nothing that was labelled; read some of them",
-    "weak": "the classes can hardly be told apart; label more rows, or look at better columns",
-    "drift": "the rows look different from the labelled ones, so the answer may be off; label "
-    "some of them if much depends on it",
-    "few": f"fewer than {FEW} rows; read the interval, not the share",
-    "nodate": "rows whose date could not be read",
-}
-GRAVE = ("misfit", "strange", "weak")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +81,8 @@ class Facts:
         series = self.whole_series(c)
         if not self.over_time or len(series.names) <= MOST_POINTS:
             return series
+        few = np.array([own <= {"few"} for own in self.flags], dtype=bool)  # together they are many
+        series = replace(series, flagged=series.flagged & ~few)
         joined, changed = self.averages
         drawn = {name: getattr(joined, name)[:MOST_POINTS, c] for name in ("low", "high")}
         share = joined.prevalence[:MOST_POINTS, c]
@@ -109,7 +99,7 @@ class Facts:
             found.interval.low[keep, c],
             found.interval.high[keep, c],
             found.counted[keep, c],
-            np.array([bool(found.flags(g)) for g in keep], dtype=bool),
+            np.array([bool(own) for own in self.flags], dtype=bool),
             self.changed[:, c],
             None if found.truth is None else found.truth[keep, c],
         )
@@ -145,10 +135,15 @@ class Facts:
     def _but(self, classes: list[int]) -> list[int]:
         return [c for c in range(len(self.names)) if c not in classes]
 
-    def flagged(self, names: tuple[str, ...]) -> list[str]:
-        """Groups that carry one of these flags."""
-        found = self.found
-        return [n for g, n in enumerate(found.groups) if set(names) & set(found.flags(g))]
+    @cached_property
+    def flags(self) -> list[set[str]]:
+        """Flags of every kept group."""
+        marks = self.found.marks()[self.keep].tolist()
+        return [set(text.split()) for text in marks]
+
+    def flagged(self, names: Collection[str]) -> Ints:
+        """Places, among the kept groups, of those that carry one of these flags."""
+        return np.flatnonzero([bool(own & set(names)) for own in self.flags])
 
 
 def _together(
@@ -209,110 +204,65 @@ def change_sentence(facts: Facts, series: Series) -> str:
     if len(series.names) < 2:
         return ""
     if not facts.over_time:
-        return _extremes(series)
-    reference = facts.reference if series.step == 1 else series.names[0]
+        return _extremes(series, facts.found.by.column or "")
+    noun, step = facts.noun, series.step
+    reference = facts.reference if step == 1 else series.names[0]
     if reference is None:
         return f"No {facts.noun} is large enough to say whether anything changed."
     start = series.names.index(reference)
-    before = f"{reference} ({percent(series.share[start])})"
+    before = f"{spoken(reference, noun, step)} ({percent(series.share[start])})"
     if not series.changed.any():
-        return f"No {facts.noun} differs from {before} beyond chance."
-    runs = _runs(series.changed)
-    first, last = runs[-1]
+        return f"No {noun} differs from {before} beyond chance."
+    first, last = _run_to_tell(series, start)
     higher = series.share[first] > series.share[start]
     direction = "Higher" if higher else "Lower"
-    most = int(np.argmax(series.share) if higher else np.argmin(series.share))
+    most = first + int((np.argmax if higher else np.argmin)(series.share[first : last + 1]))
     extreme = "highest" if higher else "lowest"
-    peak = f"{extreme} in {series.names[most]} at {percent(series.share[most])}"
+    names = [spoken(series.names[i], noun) for i in (first, last)]
+    peak = f"{extreme} in {spoken(series.names[most], noun, step)} at {percent(series.share[most])}"
     if last == len(series.names) - 1:
-        return f"{direction} than in {before} since {series.names[first]}; {peak}."
-    when = f"from {series.names[first]} to {series.names[last]}, {peak}"
+        return f"{direction} than in {before} since {names[0]}; {peak}."
+    when = f"from {names[0]} to {names[1]}, {peak}"
     if first == last:
-        when = f"in {series.names[first]} at {percent(series.share[first])}"
+        when = f"in {spoken(series.names[first], noun, step)} at {percent(series.share[first])}"
     return f"Not clearly different from {before} now; it was {direction.lower()} {when}."
 
 
-def _runs(marks: Bools) -> list[tuple[int, int]]:
-    """First and last places of what is marked without a break; one place between is no break."""
-    found: list[tuple[int, int]] = []
-    for i in np.flatnonzero(marks).tolist():
-        if found and i - found[-1][1] <= 2:
-            found[-1] = (found[-1][0], i)
-        else:
-            found.append((i, i))
-    return found
+def _run_to_tell(series: Series, start: int) -> tuple[int, int]:
+    """The changed periods that go on until now, or else those with the largest change."""
+    runs = runs_of(series.changed)
+    if runs[-1][1] == len(series.names) - 1:
+        return runs[-1]
+    far = np.where(series.changed, np.abs(series.share - series.share[start]), 0.0)
+    return max(runs, key=lambda run: far[run[0] : run[1] + 1].max())
 
 
-def _extremes(series: Series) -> str:
+def spoken(name: str, noun: str, step: int = 1) -> str:
+    """A period as a sentence has it; several in a row by the first of them."""
+    if noun == "hour":
+        name = f"{name.replace('T', ' ')}:00"
+    if step > 1:
+        return f"the {step} {noun}s from {name}"
+    return f"the week of {name}" if noun == "week" else name
+
+
+def _extremes(series: Series, column: str) -> str:
     """Groups with the highest and the lowest share, of those that are large enough."""
     large = np.flatnonzero(series.sizes >= FEW)
     if len(large) < 2:
         return ""
     ends = [int(large[f(series.share[large])]) for f in (np.argmax, np.argmin)]
+    plain = all(name.isdigit() for name in series.names)  # a number says little by itself
     told = [
-        f"{series.names[i]} at {percent(series.share[i])} "
+        f"{f'{column} ' * plain}{series.names[i]} at {percent(series.share[i])} "
         f"({between(series.low[i], series.high[i])})"
         for i in ends
     ]
     return f"Highest: {told[0]}. Lowest: {told[1]}."
 
 
-def judge_trust(facts: Facts, quality: dict[str, Any] | None) -> tuple[str, str]:
-    """Whether to trust the page (good, care or bad), and why, in two sentences."""
-    if quality is not None and (
-        quality["error"] > quality["counting"] + 0.02 or quality["coverage"] < 0.8
-    ):
-        return "bad", "No. The model did badly on labelled rows that it had not seen. " + _checked(
-            quality
-        )
-    grave = facts.flagged(GRAVE)
-    last = facts.groups[-1] if facts.over_time else ""
-    total = len(facts.found.groups)
-    if grave and (last in grave or len(grave) > total / 2):
-        which = last if last in grave else facts.count_groups(len(grave))
-        return "bad", f"Not for {which}: see the warnings below. " + _checked(quality)
-    share = f"{len(grave):,} of {facts.count_groups(total)}"
-    if grave and len(grave) > most_by_chance(total):
-        return "care", f"Yes, except for {share}: see the warnings below. " + _checked(quality)
-    if grave:
-        few = f"Yes: {share} carry a warning, which is about as many as chance gives. "
-        return "good", few + _checked(quality)
-    mild = facts.flagged(tuple(FLAGS))
-    if mild:
-        share = f"{len(mild):,} of {facts.count_groups(total)}"
-        return "care", f"With some care: {share} carry a small warning. " + _checked(quality)
-    return "good", "Yes, as far as can be checked. " + _checked(quality)
-
-
-def most_by_chance(n: int) -> float:
-    """Groups that carry `misfit` though nothing is wrong with any of so many, at most."""
-    return float(LEVEL * n + 2 * np.sqrt(n * LEVEL * (1 - LEVEL))) if n >= 20 else 0.0
-
-
-def _checked(quality: dict[str, Any] | None) -> str:
-    """What the check on labelled rows said, in words."""
-    if quality is None:
-        return "There were too few labelled rows to check it."
-    return (
-        f"On labelled rows that it had not seen it was off by {100 * quality['error']:.1f} points "
-        f"(counting: {100 * quality['counting']:.1f}), and {100 * quality['coverage']:.0f} of 100 "
-        "intervals held the true share."
-    )
-
-
-def list_warnings(facts: Facts) -> list[tuple[str, str, list[str]]]:
-    """Flag, sentence and groups, the worst first."""
-    found = facts.found
-    groups: dict[str, list[str]] = {}
-    for g, name in enumerate(found.groups):
-        for flag in found.flags(g):
-            groups.setdefault(flag.split(":")[0], []).append(name)
-    order = sorted(groups, key=lambda f: list(FLAGS).index(f) if f in FLAGS else len(FLAGS))
-    return [(flag, FLAGS.get(flag, flag), groups[flag]) for flag in order]
-
-
-def most_different(facts: Facts, series: Series, n: int = 20) -> Ints:
-    """Groups that are furthest from the rest beyond their interval; the largest if none is."""
+def most_different(facts: Facts, series: Series, n: int = 20) -> tuple[Ints, bool]:
+    """Groups furthest from the rest beyond their interval; the largest, and False, if none is."""
     if facts.over_time and facts.reference is not None:
         base = series.share[series.names.index(facts.reference)]
         sure = series.changed
@@ -321,4 +271,4 @@ def most_different(facts: Facts, series: Series, n: int = 20) -> Ints:
         sure = ((series.low > base) | (series.high < base)) & (series.sizes >= FEW)
     far: Floats = np.where(sure, np.abs(series.share - base), -1.0)
     order = np.argsort(-far if sure.any() else -series.sizes, kind="stable")[:n]
-    return np.asarray(order[sure[order]] if sure.any() else order)
+    return np.asarray(order[sure[order]] if sure.any() else order), bool(sure.any())

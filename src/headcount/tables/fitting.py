@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from headcount.data.stream import sources_of
 from headcount.exceptions import InputError
 from headcount.tables.inputs import BOTH, Inputs
@@ -24,6 +26,8 @@ def fit(
     text: str | None = None,
     features: Columns | None = None,
     scores: Columns | None = None,
+    by: str | None = None,
+    groups: str | None = None,
     kind: str | None = None,
     say: Say = lambda _: None,
     **settings: Any,
@@ -37,6 +41,9 @@ def fit(
     text, features, scores : what to look at
         One column of texts, columns of numbers and categories, both together, or the scores of a
         classifier on rows that it was not trained on.
+    by : column, or period and column of dates, whose groups will be asked about
+        Their labelled rows are used, and the model is tried on groups that it had not seen.
+    groups : another name of `by`, as quantifiers have it
     kind : csv, tsv, parquet, jsonl or xlsx, where the name of a file does not tell
     say : function that is told what was left out or decided, at once
     settings
@@ -57,13 +64,18 @@ def fit(
     ['all']
     """
     inputs = chosen_inputs(text, features, scores)
+    if by is not None and groups is not None:
+        raise InputError("by and groups mean the same: give one of them.")
     notes: list[Note] = []
 
     def keep(note: Note) -> None:
         notes.append(note)
         say(note)
 
-    model = learn(sources_of(data, kind), inputs, label, say=keep, **settings)
+    by = groups if by is None else by
+    # Products are many and small: threads of BLAS cost more than they bring on a busy machine.
+    with threadpool_limits(1, user_api="blas"):
+        model = learn(sources_of(data, kind), inputs, label, by=by, say=keep, **settings)
     return replace(model, notes=tuple(notes))
 
 

@@ -42,6 +42,11 @@ class Inputs:
         wanted = dict.fromkeys(self.columns, KINDS[self.kind])
         return wanted | ({self.columns[0]: "text"} if self.kind == BOTH else {})
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The column of texts, if there is one."""
+        return self.columns[:1] if self.kind in ("text", BOTH) else ()
+
     def of(self, batch: pa.RecordBatch) -> tuple[Any, Bools]:
         """Items of a part of a table, and which of its rows hold one."""
         if self.kind == "text":

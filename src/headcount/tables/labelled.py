@@ -26,7 +26,18 @@ DIFFERENT = 20  # rows from which on it is no chance that all are there several 
 COPIES = 0.2  # share of rows that are copies of long texts from which on each counts once
 LONG = 5  # words; shorter texts are often the same without being copies
 OTHER = "other"  # what classes that are too rare are joined into
-NO_LABEL = ("nan", "null", "<na>", "n/a", "#n/a")  # how programs write that there is none
+OTHER_STILL = "other (rare)"  # the same where a class has that name already
+# How people and programs write that there is no label; the former may mean a class.
+MAYBE_NONE = ("none", "na", "nil", "-", "--", "?", ".", "missing", "undefined")
+NO_LABEL = (
+    "nan",
+    "nat",
+    "null",
+    "<na>",
+    "n/a",
+    "#n/a",
+    "-nan",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +98,25 @@ def read_labelled(
     if not sum(map(len, labels)):
         raise InputError("there are no labelled rows to learn from.")
     together = np.concatenate(labels)
+    _say_doubtful(together, label, say)
     if (together == together[0]).all():
         raise InputError(f"all labels are {str(together[0])!r}: at least two classes are needed.")
     names = np.array(grouping.names(), dtype=str) if groups else None
     own = None if names is None else names[np.concatenate(groups)]
     return Labelled(np.concatenate(parts), together, own)
+
+
+def _say_doubtful(labels: NDArray[Any], column: str, say: Say) -> None:
+    """Say which labels may mean none, and which differ only in capitals."""
+    doubtful = [str(c) for c in np.unique(labels) if str(c).lower() in MAYBE_NONE]
+    written: dict[str, list[str]] = {}
+    for c in map(str, np.unique(labels)):
+        written.setdefault(c.casefold(), []).append(c)
+    alike = [c for several in written.values() if len(several) > 1 for c in several]
+    if alike:
+        say(Note("alike labels", subject=column, names=tuple(alike)))
+    if doubtful:
+        say(Note("maybe no label", subject=column, names=tuple(doubtful)))
 
 
 def look_at_dates(grouping: Grouping, found: Sequence[Source], encoding: str) -> None:
@@ -172,13 +197,12 @@ def without_rare(
         names = tuple(str(c) for c in classes[few])
         is_rare = np.isin(rows.labels, classes[few])
         joins = rare == "join" and int(is_rare.sum()) >= LEAST
-        say(Note(f"rare {'joined' if joins else 'dropped'}", int(is_rare.sum()), OTHER, names))
+        name = OTHER if OTHER not in classes[~few] else OTHER_STILL
         rows_of = int(is_rare.sum())
-        said = {"as": OTHER if joins else None, "classes": list(names), "rows": rows_of}
+        say(Note(f"rare {'joined' if joins else 'dropped'}", rows_of, name, names))
+        said = {"as": name if joins else None, "classes": list(names), "rows": rows_of}
         if joins:
-            if OTHER in classes[~few]:
-                raise InputError(f"there is a class {OTHER!r} already: drop the rare ones instead.")
-            rows = replace(rows, labels=np.where(is_rare, OTHER, rows.labels))
+            rows = replace(rows, labels=np.where(is_rare, name, rows.labels))
         else:
             rows = rows.take(~is_rare)
     left = np.unique(rows.labels)
@@ -204,8 +228,9 @@ def _too_rare(classes: NDArray[Any], counts: NDArray[Any], label: str) -> InputE
     more = f" and {len(classes) - 20} more" if len(classes) > 20 else ""
     if len(classes) > 200:
         return InputError(f"{label!r} has over {len(classes)} values: is it the column of labels?")
+    some = f"{len(classes)} classes" if len(classes) > 1 else "a class"
     return InputError(
-        f"{len(classes)} of the classes of {label!r} have fewer than {LEAST} labelled rows, too "
+        f"{some} of {label!r} with fewer than {LEAST} labelled rows, too "
         f"few to know how they are scored: {shown}{more}. Label more (ten times as many to be of "
         "use), "
         "or ask for a number of rows, and the rarer classes are joined or dropped.",

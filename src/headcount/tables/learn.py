@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from headcount._core.progress import announce
 from headcount.data.groups import Grouping
 from headcount.data.stream import Source, columns_of
 from headcount.exceptions import InputError, choose
@@ -85,7 +86,7 @@ def learn(
     force : bool
         Whether to give a model that the check shows to be useless.
     say : function that is told what was left out or decided
-    verbose : whether to show progress of the choice
+    verbose : whether to show what is being done, by candidate and fold
     """
     choose("rare", rare, ["join", "drop"])
     auto = AutoQuantifier(measure=measure, expect=expect, budget=budget, n_jobs=-1, verbose=verbose)
@@ -99,6 +100,7 @@ def learn(
             f"{method} takes no account of what is expected or measured: leave expect and measure "
             "out, or use auto or BayesQuantifier."
         )
+    _check_groups(grouping, label, inputs)
     told: Any = {"encoding": encoding, "say": say, "progress": progress}
     rows = read_labelled(found, inputs, label, grouping, **told)
     rows, joined = without_rare(without_copies(rows, say), label, min_rows, rare, say)
@@ -107,7 +109,9 @@ def learn(
         say(Note("too few to compare", 2 * FOLDS, str(names[counts.argmin()])))
         method = "SLD"
     maker: Any = auto if method == "auto" else _made(method, calibrator, measure, expect)
-    inputs, quantifier = _fit(maker, inputs, rows, vectorizer, say)
+    with announce(verbose and method != "auto") as tell:
+        tell(f"{method} learns from {len(rows.labels):,} rows")
+        inputs, quantifier = _fit(maker, inputs, rows, vectorizer, say)
     if inputs.kind != "scores":
         codes = np.searchsorted(quantifier.classes_, rows.labels)
         quantifier.channels_ = Channels(inputs.kind).fit(rows.items, codes)
@@ -119,13 +123,22 @@ def learn(
         "columns": columns_of(found[0], encoding),
         "by": by,
         "rare": joined,
-        "quality": quality(quantifier),
     }
-    if rows.groups is not None:
-        _add_groups(summary, quantifier, rows, by or "", say)
+    with announce(verbose) as tell:
+        tell("checking it on bags of rows that it had not seen")
+        summary["quality"] = quality(quantifier)
+        if rows.groups is not None:
+            tell("trying it on groups that it had not seen")
+            _add_groups(summary, quantifier, rows, by or "", say)
     if rows.groups is None and not force and is_useless(summary["quality"], expect):
         raise _useless(summary["quality"], inputs)
     return Model(quantifier, inputs, label, summary)
+
+
+def _check_groups(grouping: Grouping, label: str, inputs: Inputs) -> None:
+    if grouping.column is not None and grouping.column in (label, *inputs.texts):
+        what = "the labels" if grouping.column == label else "the texts"
+        raise InputError(f"{grouping.column!r} holds {what}, which are no groups.", setting="by")
 
 
 def _fit(
@@ -138,7 +151,7 @@ def _fit(
             inputs = turned(inputs, rows.items, rows.labels, names, say)
             items = inputs.pair(rows.items[:, 1])
         else:
-            inputs, order = aligned(inputs, names, say)
+            inputs, order = aligned(inputs, rows.items, rows.labels, names, say)
             items = rows.items[:, order]
         if getattr(maker, "calibrator", "") is None and (items.min() < 0 or items.max() > 1):
             maker.set_params(calibrator="platt")  # a judge's scale says nothing by itself

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from headcount._core.frame import Frame
 from headcount._core.types import Floats, Ints
 from headcount.data.groups import Grouping
 from headcount.data.stream import sources_of
+from headcount.data.tables import as_names
 from headcount.exceptions import InputError
 from headcount.inference.check import widen_by
 from headcount.methods.files import load_with_manifest, save
@@ -51,7 +53,8 @@ class Model:
         """
         from headcount.tables.count import count
 
-        return count(self, sources_of(data, settings.pop("kind", None)), by=by, **settings)
+        with threadpool_limits(1, user_api="blas"):  # as in `fit`
+            return count(self, sources_of(data, settings.pop("kind", None)), by=by, **settings)
 
     def report(
         self,
@@ -79,6 +82,11 @@ class Model:
     def channels(self) -> Channels | None:
         """How items are looked at apart from their scores; None for scores alone."""
         return getattr(self.quantifier, "channels_", None)
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the classes."""
+        return [str(name) for name in as_names(self.quantifier.classes_).tolist()]
 
     @property
     def scorer(self) -> Scorer:

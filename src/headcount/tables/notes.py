@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from headcount.data.stream import Reading
 
+MOST = 30  # names that are listed
+
 
 @dataclass(frozen=True)
 class Note:
@@ -25,11 +27,12 @@ class Note:
     names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        more = f" and {len(self.names) - MOST} more" if len(self.names) > MOST else ""
         words = {
             "count": f"{self.count:,}",
             "subject": self.subject,
             "bare": ", ".join(self.names),
-            "names": ", ".join(map(repr, self.names[:5])),
+            "names": ", ".join(map(repr, self.names[:MOST])) + more,
         }
         return KINDS[self.kind].format(**words)
 
@@ -39,6 +42,7 @@ def reading_notes(reading: Reading) -> list[Note]:
     return [
         *(Note("bad lines", n, name) for name, n in reading.bad_lines.items()),
         *(Note("bad rows", n, name) for name, n in reading.bad_rows.items()),
+        *(Note("swallowed", n, name) for name, n in reading.swallowed.items() if n),
         *(Note("sheet", subject=name, names=(title,)) for name, title in reading.sheets.items()),
     ]
 
@@ -47,8 +51,13 @@ def reading_notes(reading: Reading) -> list[Note]:
 KINDS = {
     "no item": "{count} rows without {subject} were left out.",
     "no label": "{count} rows without a label were left out.",
-    "no date": "{count} rows have no readable date in '{subject}'; they are a group of their own.",
-    "no group": "rows without '{subject}' are a group of their own.",
+    "no weight": "{count} rows without a weight above 0 were left out.",
+    "no date": (
+        "{count} rows have no readable date in '{subject}' (such as {names}); they are a group of "
+        "their own, '(no date)'."
+    ),
+    "empty date": "{count} rows have no date in '{subject}'; they are a group '(no date)'.",
+    "no group": "rows without '{subject}' are a group of their own, '(missing)'.",
     "unknown truth": (
         "'{subject}' holds {names}, which the model never saw: such rows are counted among the "
         "known classes, and left out of the true shares."
@@ -69,10 +78,16 @@ KINDS = {
     "copies": (
         "{count} of {bare} labelled rows are copies of others, label and all; each counts once."
     ),
-    "rare joined": "{names} have too few rows and are joined into '{subject}' ({count} rows).",
+    "alike labels": (
+        "{names} in '{subject}' differ only in capitals, and are classes of their own."
+    ),
+    "maybe no label": (
+        "{names} in '{subject}' is taken as a class: leave such rows empty if they have no label."
+    ),
+    "rare joined": "too few rows: {names}; joined into '{subject}' ({count} rows).",
     "rare dropped": (
-        "{names} have too few rows and were left out ({count} rows): rows of them in other tables "
-        "are counted among the remaining classes."
+        "too few rows: {names}; left out ({count} rows), so that rows of them in other tables are "
+        "counted among the remaining classes."
     ),
     "groups at fitting": (
         "'{subject}' is in the labelled rows too, but the model was fitted without knowing the "
@@ -80,11 +95,19 @@ KINDS = {
         "it by '{subject}' to have the labelled rows of each group used, and honest intervals."
     ),
     "few groups": "'{subject}' has {count} groups: with fewer than 5 nothing is learnt from them.",
-    "scores in order": (
-        "the names do not tell which score is of which class; taken in order: {names}."
+    "scores against names": (
+        "rows of {names} score higher in other columns than in those of their names: are these the "
+        "scores of the right classes?"
+    ),
+    "scores by labels": (
+        "the names do not tell which score is of which class; by the labels: {bare}."
     ),
     "bad lines": "{count} lines of {subject} are not UTF-8 and were read as Windows-1252.",
     "bad rows": ("{count} rows of {subject} have too many or too few columns and were left out."),
+    "swallowed": (
+        "{count} lines of {subject} are inside of a cell where rows should be, and lost: a quote "
+        "before them does not end. Close it, or double quotes inside of texts."
+    ),
     "sheet": "of the sheets of {subject}, {names} was read.",
     "dates": "the dates in '{subject}' are read {bare}.",
     "warning": "{subject}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -16,12 +17,9 @@ from headcount.report.page import frame_table, page
 from headcount.tables.charts import (
     CHART_STYLE,
     SCRIPT,
-    Series,
     bar_chart,
-    between,
     chart_key,
     histogram,
-    percent,
     scale_top,
     time_chart,
 )
@@ -31,22 +29,26 @@ from headcount.tables.facts import (
     Facts,
     change_sentence,
     gather_facts,
-    judge_trust,
-    list_warnings,
     most_different,
+    spoken,
 )
 from headcount.tables.result import Count
+from headcount.tables.series import Series, between, percent
+from headcount.tables.trust import judge_trust, list_warnings
 from headcount.tables.words import learnt_text
 
 MULTIPLES = 11  # classes with a small chart of their own
 COMPARABLE = 0.25  # of the largest share: classes above it have one scale
+LONG = 12  # groups from which on bars of many classes are folded away
 BARS = 60  # groups that can be named one by one
 CELLS = 2000  # of the table
 ENDS = 30  # groups of a shortened table
 
 PAGE_STYLE = """
-.cards { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1rem 0; }
-.card { flex: 1 1 13rem; border: 1px solid var(--line); border-radius: 8px; padding: .7rem 1rem; }
+.cards { display: grid; gap: .8rem; margin: 1rem 0;
+  grid-template-columns: repeat(auto-fit, minmax(12.5rem, 1fr)); }
+.whole { white-space: nowrap; }
+.card { border: 1px solid var(--line); border-radius: 8px; padding: .7rem 1rem; }
 .card .big { font-size: 2.1rem; line-height: 1.2; font-weight: 650; }
 .card p { margin: .3rem 0 0; } .card .what { opacity: .85; }
 .trust { border-left: 5px solid; padding: .3rem .9rem; margin: 1rem 0; }
@@ -96,16 +98,20 @@ def _about(facts: Facts) -> str:
     """How many rows, and of which time."""
     found = facts.found
     groups = facts.groups
-    span = f", {escape(groups[0])} to {escape(groups[-1])}" if facts.over_time else ""
+    ends = [escape(spoken(groups[i], facts.noun)) for i in (0, -1)]
+    span = f", {ends[0]} to {ends[1]}" if facts.over_time else ""
+    loose = int(found.sizes.sum() - found.sizes[facts.keep].sum())
+    what = "date" if facts.over_time else found.by.column
+    span += f"; {loose:,} rows more have no {escape(str(what))}" if loose else ""
     many = f" in {facts.count_groups(len(groups))}" if len(groups) > 1 else ""
     left = f"; {found.left_out:,} had nothing to look at" if found.left_out else ""
-    return f"<p class=note>{int(found.sizes.sum()):,} rows{many}{span}{left}.</p>"
+    return f"<p class=note>{int(found.sizes[facts.keep].sum()):,} rows{many}{span}{left}.</p>"
 
 
 def _cards(facts: Facts) -> str:
     classes = facts.shown[:CARDS]
     last = facts.series(classes[0])
-    when = last.names[-1] if facts.over_time else ""
+    when = spoken(last.names[-1], facts.noun) if facts.over_time else ""
     if last.step > 1:
         when = f"the last {last.step} {facts.noun}s"
     cards = [
@@ -121,17 +127,24 @@ def _cards(facts: Facts) -> str:
 
 def _card(now: tuple[float, float, float], name: str, when: str, told: str = "") -> str:
     share, low, high = now
-    where = f" in {escape(when)}" if when else ""
+    where = f" in {_unbroken(when)}" if when else ""
     return (
         f"<div class=card><div class=what>{escape(name)}{where}</div>"
         f"<div class=big>{percent(share)}</div><div>{_sure(low, high)}</div>"
-        + (f"<p>{escape(told).replace(' %', '&nbsp;%')}</p>" if told else "")
+        + (f"<p>{_unbroken(told).replace(' %', '&nbsp;%')}</p>" if told else "")
         + "</div>"
     )
 
 
+def _unbroken(text: str) -> str:
+    """A text whose dates are not torn apart at the end of a line."""
+    return re.sub(r"\d{4}-[\dQ-]+", r"<span class=whole>\g<0></span>", escape(text))
+
+
 def _sure(low: float, high: float) -> str:
-    return between(low, high) if np.isnan(low + high) else f"between {between(low, high, 'and')}"
+    if np.isnan(low + high):
+        return between(low, high)
+    return f"between {between(low, high, 'and')}".replace(" %", "&nbsp;%")
 
 
 def _trust(facts: Facts, quality: dict[str, Any] | None) -> str:
@@ -156,7 +169,12 @@ def _charts(facts: Facts) -> str:
     large = [top >= COMPARABLE * max(tops) for top in tops]
     changed = np.any([series.changed for _, series in named], axis=0)
     parts = [f"<h2>{escape(label)}</h2>", _key(facts, replace(named[0][1], changed=changed))]
-    parts.append(_multiples(facts, [n for n, big in zip(named, large, strict=True) if big]))
+    frequent = [n for n, big in zip(named, large, strict=True) if big]
+    long = not facts.over_time and LONG < len(facts.groups) <= BARS  # bars take much room
+    parts.append(_multiples(facts, frequent[: CARDS if long else None]))
+    if long and frequent[CARDS:]:
+        more = _multiples(facts, frequent[CARDS:])
+        parts.append(f"<details><summary>More classes</summary>{more}</details>")
     rare = [n for n, big in zip(named, large, strict=True) if not big]
     parts.append(_multiples(facts, rare, "Rarer classes, enlarged"))
     left = len(facts.names) - len(classes)
@@ -191,13 +209,13 @@ def _key(facts: Facts, series: Series) -> str:
         return "<p class=note>How many groups have which share.</p>"
     reference = facts.reference if series.step == 1 else series.names[0]
     note = f"<p class=note>Each point is the average of {series.step} {facts.noun}s.</p>"
-    key = chart_key(series, over_time=facts.over_time, reference=reference)
+    key = chart_key(series, reference)
     return key + note * (series.step > 1)
 
 
 def _warnings(facts: Facts) -> str:
     """One short list, the worst first, with counts."""
-    total = len(facts.found.groups)
+    total = len(facts.groups)
     items = []
     for flag, text, groups in list_warnings(facts):
         some = ", ".join(groups[:6]) + (f" and {len(groups) - 6:,} more" if len(groups) > 6 else "")
@@ -219,13 +237,13 @@ def _table(facts: Facts) -> str:
     groups = list(range(len(found.groups)))
     title = "The numbers"
     if len(groups) * len(classes) > CELLS:
-        different = facts.keep[
-            most_different(facts, facts.whole_series(facts.shown[0]), ENDS)
-        ].tolist()
+        places, sure = most_different(facts, facts.whole_series(facts.shown[0]), ENDS)
+        different = facts.keep[places].tolist()
         recent = groups[-ENDS:] if facts.over_time else []
         groups = list(dict.fromkeys([*different, *recent]))
         classes = facts.shown[: max(1, CELLS // max(1, len(groups)))]
-        title = f"The {facts.noun}s that differ most" + ", and the last" * bool(recent)
+        title = f"The {facts.noun}s that differ most" if sure else f"The largest {facts.noun}s"
+        title += ", and the last" * bool(recent)
     rows = [_row(facts, g, c) for g in groups for c in classes]
     header = [facts.noun, "class", "share", "interval", "rows", "counted"]
     if len(classes) == 1:  # which the heading names

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from headcount.tables.words import shares_html, shares_text
 
 if TYPE_CHECKING:
     from headcount.tables.page import Page
+
+NAMED = 6  # groups of a warning that are named
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,10 +75,20 @@ class Count:
         return make_page(self, title, only)
 
     def __repr__(self) -> str:
-        return shares_text(self.to_frame(), self.interval.level)
+        return "\n".join([shares_text(self.to_frame(), self.interval.level), *self.remarks()])
 
     def _repr_html_(self) -> str:
-        return shares_html(self.to_frame(), self.interval.level)
+        said = "".join(f"<li>{escape(line)}</li>" for line in self.remarks())
+        table = shares_html(self.to_frame(), self.interval.level)
+        return table + (f"<ul>{said}</ul>" if said else "")
+
+    def remarks(self) -> list[str]:
+        """Notes, and the warnings of groups; many groups with the same fault share a line."""
+        found = [f"note: {note}" for note in self.notes]
+        for text, groups in self.messages().items():
+            more = f" and {len(groups) - NAMED:,} more" if len(groups) > NAMED else ""
+            found.append(f"warning: {', '.join(groups[:NAMED])}{more}: {text}.")
+        return found
 
     def flags(self, g: int) -> list[str]:
         """Short names of what is wrong with group number `g`."""

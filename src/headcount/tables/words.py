@@ -104,7 +104,7 @@ def learnt_text(summary: dict[str, Any]) -> str:
 
 def _held(q: dict[str, Any]) -> str:
     """How often the intervals held, and what was done about it."""
-    if max(q.get("factors") or [1.0]) <= 1.02:
+    if max(q.get("factors") or [1.0]) < 1.05:
         return f"the 95 % intervals held {q['coverage']:.0%} of the shares."
     return (
         f"the 95 % intervals held {q['plain']:.0%} of the shares, so this model's are up to "
