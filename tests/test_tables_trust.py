@@ -1,5 +1,7 @@
 """Answers of tables that can be trusted: alarms, small groups, odd labelled rows."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -265,3 +267,32 @@ def test_weights_are_repetitions_that_make_nothing_surer(tmp_path):
     assert (wide > 1.2 * narrow).all()
     bad = table(tmp_path, "b.csv", p=p, w=-times)
     assert "cannot be negative" in run("estimate", tmp_path / "m.hc", bad, "--weight", "w", code=2)
+
+
+def test_the_check_of_intervals_lives_on_its_part_of_the_budget(monkeypatch):
+    from headcount import tables
+    from headcount._core.frame import Frame
+    from headcount.selection.auto import AutoQuantifier
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=300)
+    scores = 1 / (1 + np.exp(-(rng.normal(size=300) + 2 * y - 1)))
+    spent = {}
+    module = sys.modules["headcount.tables.quality"]
+    checked, fitted = module.check_intervals, AutoQuantifier.fit_scores
+
+    def check(*parts, **settings):
+        spent["check"] = settings["seconds"]
+        return checked(*parts, **settings)
+
+    def choose(auto, *parts):
+        spent["choice"] = auto.budget
+        return fitted(auto, *parts)
+
+    monkeypatch.setattr(module, "check_intervals", check)
+    monkeypatch.setattr(AutoQuantifier, "fit_scores", choose)
+    table = Frame({"p": scores, "label": y}).to_arrow()
+    tables.fit(table, scores="p", label="label", budget=5)
+    assert sum(spent.values()) == pytest.approx(5)
+    tables.fit(table, scores="p", label="label", method="SLD", budget=5)
+    assert spent["check"] == 25  # a named method is quickly fitted

@@ -51,13 +51,16 @@ def widen_by(factors: tuple[float, ...], sizes: Ints | Floats) -> Floats:
     return np.asarray(np.interp(np.log(np.maximum(sizes, 1)), np.log(SIZES), factors))
 
 
-def check_intervals(quantifier: Any, drawing: Any, level: float = 0.95) -> Check:
+def check_intervals(
+    quantifier: Any, drawing: Any, level: float = 0.95, seconds: float = SECONDS
+) -> Check:
     """Try the intervals of a fitted quantifier.
 
     Parameters
     ----------
     quantifier : fitted quantifier that works on scores
     drawing : function of a number of bags and a generator that gives their shares
+    seconds : of the processor, after which no more halvings are made, beyond a few
     """
     began = time.process_time()
     scorer = quantifier.scorer_
@@ -66,7 +69,7 @@ def check_intervals(quantifier: Any, drawing: Any, level: float = 0.95) -> Check
     needs: list[Floats] = []
     halving = StratifiedShuffleSplit(HALVINGS, test_size=0.5, random_state=0)
     for learnt, other in halving.split(scorer.scores, scorer.codes):
-        if len(needs) >= FEWEST and time.process_time() - began > SECONDS:
+        if len(needs) >= FEWEST and time.process_time() - began > seconds:
             break
         fresh = clone(quantifier)
         if hasattr(fresh, "n_worlds"):  # the simulation has worlds of its own

@@ -36,6 +36,7 @@ from headcount.tables.model import Model
 from headcount.tables.notes import Note
 from headcount.tables.quality import is_useless, quality
 
+CHECK = 0.2  # share of the budget that goes to trying the intervals
 CHOICE = 0.4  # share of the budget that a choice may take where groups are to be tried as well
 
 
@@ -89,7 +90,8 @@ def learn(
     verbose : whether to show what is being done, by candidate and fold
     """
     choose("rare", rare, ["join", "drop"])
-    auto = AutoQuantifier(measure=measure, expect=expect, budget=budget, n_jobs=-1, verbose=verbose)
+    known: Any = {"measure": measure, "expect": expect, "budget": (1 - CHECK) * budget}
+    auto = AutoQuantifier(**known, n_jobs=-1, verbose=verbose)
     grouping = Grouping.parse(by, date_format, time_zone)
     auto.periods = grouping.period is not None
     auto.check_params()
@@ -126,7 +128,7 @@ def learn(
     }
     with announce(verbose) as tell:
         tell("checking it on bags of rows that it had not seen")
-        summary["quality"] = quality(quantifier)
+        summary["quality"] = quality(quantifier, CHECK * budget if method == "auto" else None)
         if rows.groups is not None:
             tell("trying it on groups that it had not seen")
             _add_groups(summary, quantifier, rows, by or "", say)

@@ -11,18 +11,21 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from headcount._core.types import Floats
-from headcount.inference.check import check_intervals
+from headcount.inference.check import SECONDS, check_intervals
 from headcount.methods.scored import ScoreQuantifier
 from headcount.protocols import DirichletPrevalence, NaturalPrevalence, UniformPrevalence
 
 USELESS = 0.8  # of the error that saying the labelled shares every time has
 
 
-def quality(fitted: ScoreQuantifier, n_bags: int = 200) -> dict[str, Any] | None:
+def quality(
+    fitted: ScoreQuantifier, seconds: float | None = None, n_bags: int = 200
+) -> dict[str, Any] | None:
     """How far estimates are off on bags of labelled rows that they were not learnt from.
 
     Half of the held-out scores are learnt from anew, and bags with shares drawn at random are
-    made of the other half. None where there are too few rows for that.
+    made of the other half. None where there are too few rows for that. Intervals are tried for
+    about so many `seconds`, and for as long as `check_intervals` does by default.
 
     Returns
     -------
@@ -54,7 +57,12 @@ def quality(fitted: ScoreQuantifier, n_bags: int = 200) -> dict[str, Any] | None
     expect = getattr(fitted, "expect", "")
     checked = {"plain": 1.0, "coverage": 1.0, "factors": ()}  # where it says 0 to 1
     if fitted.flat_ is None:
-        checked = asdict(check_intervals(fitted, _Shares(expect, scorer.frequency)))
+        shares = _Shares(expect, scorer.frequency)
+        checked = asdict(
+            check_intervals(
+                fitted, shares, seconds=SECONDS if seconds is None else min(seconds, SECONDS)
+            )
+        )
     return {
         "bags": n_bags,
         "size": size,
