@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from headcount.bags import Bags
+from headcount.exceptions import InputError
 from headcount.inference.intervals import Interval
 from headcount.inference.pooling import Pooling, learn_pooling
 from headcount.methods.bayes import BayesQuantifier
@@ -183,3 +184,9 @@ def test_a_model_that_says_nothing_of_groups_is_not_believed():
     off = np.where(np.arange(40) % 2 == 0, 0.1, 0.0)[:, None] * [1, -1]
     apart = learn_pooling(truth + off, variance, truth, sizes, off[:, 0] != 0)
     assert apart.beyond[1].min() > 2 * apart.beyond[0].max()
+
+
+def test_what_another_version_knew_of_groups_is_refused_in_a_sentence():
+    older = {"names": ["a"], "counts": [[3, 4]], "known": {}, "new": {"slope": 1.0}}
+    with pytest.raises(InputError, match="another version of headcount: fit it again"):
+        Groups.from_dict(older)

@@ -99,12 +99,15 @@ class Groups:
     @classmethod
     def from_dict(cls, about: dict[str, Any]) -> Groups:
         """The same from a file."""
-        return cls(
-            [str(name) for name in about["names"]],
-            np.array(about["counts"], dtype=np.int64),
-            Pooling.from_dict(about["known"]),
-            Unseen.from_dict(about["new"]),
-        )
+        try:
+            known, new = Pooling.from_dict(about["known"]), Unseen.from_dict(about["new"])
+            counts = np.array(about["counts"], dtype=np.int64)
+        except (KeyError, TypeError, ValueError):
+            raise InputError(
+                "what the model knows of groups is damaged, or of another version of headcount: "
+                "fit it again."
+            ) from None
+        return cls([str(name) for name in about["names"]], counts, known, new)
 
 
 def split_by_group(labels: NDArray[Any], groups: NDArray[Any], folds: int = FOLDS) -> list[Split]:
