@@ -112,7 +112,7 @@ def test_groups_tell_how_far_shares_move(monkeypatch):
     assert np.exp(told[-1]) < 0.05 < np.exp(told[:3]).sum()  # these shares lie far apart
     rows = {**{f"s{c}": scores[:, c] for c in range(3)}, "y": MOODS[codes]}
     learning = import_module("headcount.tables.learn")
-    monkeypatch.setattr(learning, "quality", lambda _: None)  # it takes its time
+    monkeypatch.setattr(learning, "quality", lambda *_: None)  # it takes its time
     names, common = ["s0", "s1", "s2"], {"label": "y", "method": "BayesQuantifier"}
     model = fit(pa.table({**rows, "g": groups.astype(str)}), scores=names, by="g", **common)
     assert model.quantifier.prior_[1].tolist() == wanted.tolist()
