@@ -33,6 +33,7 @@ from headcount.scores.sources import given_source, sources_for
 from headcount.selection.cases import cut_dates, leave_out_groups
 from headcount.selection.judging import _affordable
 from headcount.selection.passes import Labelled, Pass, run_passes
+from headcount.selection.trials import Trial, Trials
 from headcount.testing import check_quantifier
 
 
@@ -525,3 +526,18 @@ def test_every_fold_is_heard_of():
     run_passes(sources_for(X, 2)[:1], data, time.monotonic() + 60, said.append)
     folds = [text.split(": ")[1] for text in said if "fold" in text]
     assert folds == [f"fold {i} of 3 is done" for i in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(("kind", "name"), [("groups", "careful"), ("periods", "bold")])
+def test_a_dozen_groups_do_not_overrule_care(kind, name):
+    # A tenth better on average, but not beyond what thirteen groups scatter.
+    rng = np.random.default_rng(0)
+    bold, scatter = np.full(13, 0.5), rng.normal(size=13)
+    careful = bold + 0.05 + 0.3 * (scatter - scatter.mean())
+    trials = object.__new__(Trials)
+    trials.unit, trials.fewest = np.arange(13), 100
+    tried = [
+        Trial("careful", SLD(), careful, np.zeros((13, 2))),
+        Trial("bold", SLD(), bold, np.zeros((13, 2))),
+    ]
+    assert AutoQuantifier()._chosen(trials, tried, kind).name == name

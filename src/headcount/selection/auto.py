@@ -35,6 +35,7 @@ from headcount.selection.trials import Trial, Trials, teach_shift
 
 GAIN = 0.03  # by which a blend must be better than the best candidate to be worth it
 CLOSE = 0.05  # by which the simpler method may be worse than the best on bags that are not drawn
+CLOSE_GROUPS = 0.5  # the same of groups, of which a dozen can hardly tell methods apart
 FOR_SCORES = 0.6  # share of the budget that goes to classifiers
 
 
@@ -274,7 +275,7 @@ class AutoQuantifier(DelegatingQuantifier):
             return max(tied, key=lambda t: getattr(t.quantifier, "drift", 0.0))
         if kind == "drawn":
             return trials.within(tried, 2.0, CLOSE_DRAWN, either=True)[0]
-        chosen = trials.within(tried, 1.0, CLOSE)[0]
+        chosen = trials.within(tried, 1.0, CLOSE_GROUPS if kind == "groups" else CLOSE)[0]
         blend = trials.blended(tried)
         if blend is not None and blend.error < (1 - GAIN) * min(t.error for t in tried):
             tried.append(blend)
