@@ -128,7 +128,7 @@ def learn(
     }
     with announce(verbose) as tell:
         tell("checking it on bags of rows that it had not seen")
-        summary["quality"] = quality(quantifier, CHECK * budget if method == "auto" else None)
+        summary["quality"] = quality(quantifier, CHECK * budget if method == "auto" else np.inf)
         if rows.groups is not None:
             tell("trying it on groups that it had not seen")
             _add_groups(summary, quantifier, rows, by or "", say)

@@ -19,13 +19,13 @@ USELESS = 0.8  # of the error that saying the labelled shares every time has
 
 
 def quality(
-    fitted: ScoreQuantifier, seconds: float | None = None, n_bags: int = 200
+    fitted: ScoreQuantifier, seconds: float = np.inf, n_bags: int = 200
 ) -> dict[str, Any] | None:
     """How far estimates are off on bags of labelled rows that they were not learnt from.
 
     Half of the held-out scores are learnt from anew, and bags with shares drawn at random are
     made of the other half. None where there are too few rows for that. Intervals are tried for
-    about so many `seconds`, and for as long as `check_intervals` does by default.
+    about so many `seconds`, or as long as `check_intervals` does if that is less.
 
     Returns
     -------
@@ -58,11 +58,7 @@ def quality(
     checked = {"plain": 1.0, "coverage": 1.0, "factors": ()}  # where it says 0 to 1
     if fitted.flat_ is None:
         shares = _Shares(expect, scorer.frequency)
-        checked = asdict(
-            check_intervals(
-                fitted, shares, seconds=SECONDS if seconds is None else min(seconds, SECONDS)
-            )
-        )
+        checked = asdict(check_intervals(fitted, shares, seconds=min(seconds, SECONDS)))
     return {
         "bags": n_bags,
         "size": size,
