@@ -1,9 +1,11 @@
 """Intervals: against an exact posterior, by their coverage, and at the borders."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from scipy.stats import binom, norm
 from sklearn.linear_model import LogisticRegression
 
@@ -14,6 +16,7 @@ from headcount import (
     PACC,
     SLD,
     Bags,
+    BayesQuantifier,
     GridSearch,
     HDx,
     HDy,
@@ -24,6 +27,7 @@ from headcount import (
     WithIntervals,
 )
 from headcount.inference.bounds import bounds
+from headcount.inference.halves import widening_of
 from headcount.inference.simulation import Simulator
 from headcount.inference.spread import Request, spread_of
 from headcount.methods.registry import named_methods
@@ -197,6 +201,75 @@ def test_cost_does_not_grow_with_the_bag():
     simulator = Simulator(estimate, np.repeat([0, 1], 100), 2)
     spread_of(simulator, np.array([[0.5, 0.5]]), np.array([10**9]), Request())
     assert max(seen) == simulator.enough == 1000
+
+
+def test_the_luck_of_a_large_bag_is_told_from_smaller_ones():
+    """Told from bags of 1,000 items, intervals are as wide as bags of 16,000 make them."""
+
+    class Patient(Simulator):
+        enough = 20_000
+
+    rng = np.random.default_rng(0)
+    codes = rng.permutation(np.repeat([0, 1], 300))
+    x = rng.normal(size=600) + 1.5 * codes
+    scores = np.column_stack([norm.sf(x - 0.75), norm.cdf(x - 0.75)])
+    q = PACC().fit_scores(scores, codes)
+
+    def estimate(bags: Bags):
+        return q.estimate([(scores, bags)])
+
+    at, size = np.array([[0.6, 0.4]] * 20), np.full(20, 16_000)
+    quick = spread_of(Simulator(estimate, codes, 2), at, size, Request())
+    slow = spread_of(Patient(estimate, codes, 2), at, size, Request())
+    small = spread_of(Simulator(estimate, codes, 2), at, np.full(20, 1200), Request())
+    ratio = np.sqrt(quick.variance.mean() / slow.variance.mean())
+    assert 0.93 < ratio < 1.07
+    assert quick.variance.mean() < 0.8 * small.variance.mean()
+
+
+def test_what_bends_to_few_items_is_tried_on_halves_of_them():
+    """Intervals are widened once for a fitted method, whatever bags are asked for together."""
+    rng = np.random.default_rng(0)
+    scores, codes = weak_scores(300, 5, rng)
+    pool, y_pool = weak_scores(4000, 5, rng)
+    q = BayesQuantifier(expect="any shift", n_worlds=0).fit_scores(scores, codes)
+    bags = UniformPrevalence(n_bags=4, size=200, random_state=0).draw(y_pool, classes=range(5))
+    large = UniformPrevalence(n_bags=1, size=3000, random_state=0).draw(y_pool, classes=range(5))
+    plain = q.bound([(pool, bags)], bags.sizes, Request(tried=False))
+    found = q.predict_interval(pool, bags)
+    (factor,) = q.widenings_.values()
+    assert factor > 1.0
+    inner = (found.low > 0) & (found.high < 1)
+    more = (found.high - found.low)[inner] / (plain.high - plain.low)[inner]
+    assert np.allclose(more, factor)
+    again = BayesQuantifier(expect="any shift", n_worlds=0).fit_scores(scores, codes)
+    again.predict_interval(pool, large)
+    assert again.widenings_ == q.widenings_
+    assert not q.fit_scores(scores, codes).widenings_
+
+
+def test_halves_ask_for_more_where_intervals_are_too_narrow():
+    """Intervals made half as wide, of a method that is right otherwise, are found out."""
+
+    class Narrow(PACC):
+        def method_tags(self):
+            return replace(super().method_tags(), remembers=True)
+
+        def bound(self, views, sizes, request):
+            found = super().bound(views, sizes, replace(request, tried=False))
+            return found.widened(np.full(len(sizes), 0.5))
+
+    rng = np.random.default_rng(0)
+    scores, codes = weak_scores(900, 3, rng)
+    right, narrow = (cls().fit_scores(scores, codes) for cls in (PACC, Narrow))
+    assert widening_of(right, Request()) < 1.15
+    assert widening_of(narrow, Request()) > 1.3
+
+
+def weak_scores(n: int, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Posteriors of items that are hard to tell apart, and their classes."""
+    codes = np.concatenate([np.arange(k).repeat(10), rng.integers(k, size=n - 10 * k)])
+    return softmax(rng.normal(size=(n, k)) + 1.2 * np.eye(k)[codes], axis=1), codes
 
 
 def test_any_quantifier_can_be_given_intervals():

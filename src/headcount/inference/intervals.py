@@ -10,28 +10,24 @@ equally likely shares the interval covers as promised.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedShuffleSplit
 
 from headcount._core.frame import Frame
 from headcount._core.types import Floats, Ints
-from headcount.exceptions import InputError
 from headcount.inference.blind import tells_apart
 from headcount.inference.bounds import bounds
-from headcount.inference.simulation import Simulator
+from headcount.inference.halves import widening_of
+from headcount.inference.simulation import Simulator, simulator_of
 from headcount.inference.spread import Request, Spread, spread_of
 from headcount.scores.scorer import Scorer, View
 
-TRIALS = 10  # bags of the other half that intervals are tried on
-FEW = 5_000  # held-out scores, in numbers, up to which curves of several classes bend to them
-HALVINGS = 6  # of the labelled items, which show how much a method remembers
+FEW = 100_000  # held-out scores, in numbers, up to which curves of several classes bend to them
 
 
 class Scored(Protocol):
@@ -171,10 +167,11 @@ def simulate_interval(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # simulated bags have nothing to tell the user
         found = spread_of(make_simulator(quantifier), estimates, sizes, request)
-        if _is_easier(quantifier):
-            factor = stretch(_halves(quantifier), int(np.median(sizes)), request)
-            found = Spread(found.mean, found.variance * factor**2, found.levels)
-    return Interval.from_spread(scorer.classes, estimates, found, request.level)
+        interval = Interval.from_spread(scorer.classes, estimates, found, request.level)
+        if request.tried and _is_easier(quantifier):
+            factor = _widening(quantifier, request)
+            interval = interval.widened(np.full(len(sizes), factor))
+    return interval
 
 
 def _is_easier(quantifier: Scored) -> bool:
@@ -192,52 +189,10 @@ def make_simulator(quantifier: Scored, rows: Any = slice(None)) -> Simulator:
     return simulator_of(quick, scorer.scores[rows], scorer.codes[rows])
 
 
-def simulator_of(quantifier: Scored, scores: Floats, codes: Ints) -> Simulator:
-    """Simulator of bags made of labelled items with these raw scores."""
-    k = scores.shape[1]
-    return Simulator(lambda bags: quantifier.estimate([(scores, bags)]), codes, k)
-
-
-def _halves(quantifier: Scored) -> Iterator[tuple[Simulator, Simulator]]:
-    """Simulators of one half of the labelled items, which is learnt from, and of the other."""
-    scorer = quantifier.scorer_
-    if np.bincount(scorer.codes).min() < 4:
-        raise InputError(
-            f"{type(quantifier).__name__} needs at least 4 labelled items of every class for "
-            "intervals: add some, or use SLD or PACC."
-        )
-    splitter = StratifiedShuffleSplit(HALVINGS, test_size=0.5, random_state=0)
-    for learnt, other in splitter.split(scorer.scores, scorer.codes):
-        half = clone(quantifier).fit_scorer(scorer.part(learnt)).quick_twin()
-        yield (
-            simulator_of(half, scorer.scores[learnt], scorer.codes[learnt]),
-            simulator_of(half, scorer.scores[other], scorer.codes[other]),
-        )
-
-
-def stretch(halves: Iterable[tuple[Simulator, Simulator]], size: int, request: Request) -> float:
-    """Factor on standard errors for methods that remember the very items they learnt from.
-
-    Such a method (a fine histogram, a kernel density) finds a simulated bag easier than a real
-    one, since it knows every item of it. So it is fitted on one half of the labelled items, and
-    its intervals are tried on bags of the other half. These bags are drawn from few items too,
-    which adds to the error what the labelled side adds to the variance: that much is allowed for.
-
-    Parameters
-    ----------
-    halves : pairs of simulators, of the half that was learnt from and of the other
-    size : int
-        Items of a bag.
-    """
-    rng = np.random.default_rng(request.random_state)
-    quick = replace(request, n_draws=80)
-    ratios = []
-    for own, other in halves:
-        shares = rng.dirichlet(np.ones(own.n_classes), size=(TRIALS, 1))
-        sizes = np.full(TRIALS, min(size, 1000))
-        found, truths = replace(other, resample=False).run(shares, sizes, rng, request.target)
-        claimed = spread_of(own, found[:, 0], sizes, quick)
-        labelled = 0.5 * sizes[0] / (sizes[0] + len(own.codes))  # share of the variance, at least
-        off = (truths[:, 0] - claimed.mean) ** 2
-        ratios.append(off.sum() / (claimed.variance.sum() * (1 + labelled)))
-    return float(np.sqrt(max(1.0, np.mean(ratios))))
+def _widening(quantifier: Scored, request: Request) -> float:
+    """By how much halves of the labelled items ask to widen; found once for a fitted quantifier."""
+    known: dict[tuple[float, int], float] = vars(quantifier).setdefault("widenings_", {})
+    asked = request.level, request.random_state
+    if asked not in known:
+        known[asked] = widening_of(quantifier, request)
+    return known[asked]

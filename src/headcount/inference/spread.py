@@ -18,13 +18,14 @@ from scipy.stats import norm
 from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.exceptions import choose
-from headcount.inference.simulation import ITEMS_AT_ONCE, Simulator
+from headcount.inference.simulation import ITEMS_AT_ONCE, Simulator, labelled_part
 from headcount.kernels.simplex import clip_and_normalise
 
 REACH = 4.5  # standard errors that proposals go to either side
 KEEP = 0.35  # share of them that is near enough; the rest must reach well beyond
 EVEN = 0.5  # how far to equal shares simulated bags of several classes are looked at, too
 PILOT = 60  # simulated bags that tell where to look, and how far
+PLACES = 8  # shares at which the luck of large bags is looked at
 MANY = 100  # bags of two classes from which on some stand for others
 
 
@@ -59,6 +60,9 @@ class Request:
     random_state : int, default 0
     doubt : bool, default True
         Whether the interval is 0 to 1 where scores tell no class from the others.
+    tried : bool, default True
+        Whether a method that bends to the labelled items is tried on halves of them, and its
+        intervals widened by what is missing; False where the one who asks does that.
     """
 
     level: float = 0.95
@@ -67,6 +71,7 @@ class Request:
     n_draws: int = 300
     random_state: int = 0
     doubt: bool = True
+    tried: bool = True
 
     def __post_init__(self) -> None:
         check.at_least("level", self.level, 0.5, 0.999)
@@ -78,9 +83,10 @@ def spread_of(simulator: Simulator, estimates: Floats, sizes: Ints, request: Req
     """Where the shares of bags of these sizes may be, given their estimates.
 
     The cost does not grow with the size of a bag beyond twice the number of labelled items (or
-    20,000): from there on the labelled side is what limits the answer.
+    20,000). What the luck of a larger bag's own items adds to the variance is told from there: it
+    falls as their number grows, and what the labelled items add stays.
     """
-    sizes = np.minimum(sizes, simulator.enough)
+    whole, sizes = sizes, np.minimum(sizes, simulator.enough)
     rng = np.random.default_rng(request.random_state)
     if estimates.shape[1] == 2 and len(estimates) > MANY:
         sizes = _coarse(sizes)
@@ -97,6 +103,10 @@ def spread_of(simulator: Simulator, estimates: Floats, sizes: Ints, request: Req
             own = owner[near] - start
             part = from_pairs(found[own], truths[own], estimates[near], request)
             mean[near], variance[near], levels[near] = part.mean, part.variance, part.levels
+    less = np.minimum(simulator.enough / whole, 1.0)[:, None]
+    if (less < 1).any():
+        luck = 1.0 - _labelled_part(simulator, request)
+        variance *= 1.0 - luck + luck * less
     return Spread(mean, variance, levels)
 
 
@@ -205,6 +215,17 @@ def _pilot(
     spread += (least**2)[:, :, None] * (np.eye(k) - 1 / k)
     values, vectors = np.linalg.eigh(spread)
     return bias, vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+
+
+def _labelled_part(simulator: Simulator, request: Request) -> Floats:
+    """What the labelled items add to the variance of the largest simulated bags, for each class.
+
+    At shares that are drawn once and for all: an answer must not depend on what else is asked.
+    """
+    rng = np.random.default_rng(request.random_state)
+    shares = rng.dirichlet(np.ones(simulator.n_classes), size=PLACES)
+    sizes = np.full(PLACES, simulator.enough)
+    return labelled_part(simulator, shares, sizes, rng, request.target)
 
 
 def _coarse(sizes: Ints) -> Ints:

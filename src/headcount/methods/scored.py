@@ -135,6 +135,7 @@ class ScoreQuantifier(Quantifier):
         self.classes_: NDArray[Any] = scorer.classes
         held = self.scorer_.held()
         self.flat_: Floats | None = None
+        self.widenings_: dict[tuple[float, int], float] = {}  # of intervals, as they are asked for
         if tags.corrects and scorer.tells_nothing():
             self.flat_ = scorer.frequency
             warnings.warn(

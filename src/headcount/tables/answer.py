@@ -112,7 +112,7 @@ def bound_part(model: Model, part: Part, sizes: Ints, request: Request) -> Inter
     tells = quantifier.flat_ is None and tells_apart(model.scorer.scores, model.scorer.codes)
     if exact and tells and quantifier.method_tags().corrects:
         return _small(model).bound(*part.mixed, request)
-    of_rows = replace(request, target="bag")
+    of_rows = replace(request, target="bag", tried=not model.factors)
     found: Interval = quantifier.bound(part.folds, sizes, of_rows).widened(model.widening(sizes))
     if part.whole is not None:
         found = found.around(quantifier.estimate([part.whole]))

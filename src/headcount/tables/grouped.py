@@ -255,6 +255,7 @@ class _Tried:
         k = int(codes.max()) + 1
         shares, low, high, variance, counted = np.zeros((5, len(self.large), k))
         flagged = np.zeros(len(self.large), dtype=bool)
+        quick = Request(n_draws=120, doubt=False, tried=False)
         for part in np.unique(self.part[self.large]):
             rest = np.flatnonzero(self.part[self.own] != part)
             if np.bincount(codes[rest], minlength=k).min() < 2:  # a class of these groups alone
@@ -266,7 +267,7 @@ class _Tried:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 fresh, views = answer(rest, np.concatenate(each), bags)
-                bound = fresh.bound(views, bags.sizes, Request(n_draws=120, doubt=False))
+                bound = fresh.bound(views, bags.sizes, quick)
                 mixed = mix_views([scores for scores, _ in views]), bags
                 flagged[here] = diagnose_scores(fresh.scorer_, [mixed]).fit < LEVEL
             shares[here], variance[here] = bound.prevalence, bound.variance

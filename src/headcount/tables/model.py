@@ -112,8 +112,12 @@ class Model:
 
     def widening(self, sizes: Ints | Floats) -> Floats:
         """By how much intervals are widened, as the check at fitting asked for."""
-        factors = (self.summary.get("quality") or {}).get("factors") or (1.0, 1.0)
-        return widen_by(tuple(factors), sizes)
+        return widen_by(self.factors or (1.0, 1.0), sizes)
+
+    @property
+    def factors(self) -> tuple[float, ...]:
+        """What the check at fitting asked for; empty where there was none."""
+        return tuple((self.summary.get("quality") or {}).get("factors") or ())
 
     def views(self, items: Any, *, whole: bool = False) -> list[Floats]:
         """Scores of items, by each classifier that scores new items."""
