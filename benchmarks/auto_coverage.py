@@ -6,6 +6,8 @@
 Every split draws other labelled items; ten bags of each size with any shares are drawn from the
 rest. Intervals are 95 % ones; coverage is per class, alarms are those of `diagnose`, in bags of 250
 and 2,000. Standard errors are over the splits, because bags of one split share what was learnt.
+Bags are no larger than the pool: items that come twice would make them noisier than they are said
+to be.
 The real sets are looked for in HEADCOUNT_SHARED_DATA.
 """
 
@@ -92,6 +94,9 @@ def measured(name: str, n: int, seed: int) -> dict[str, list[float]]:
         q.fit(X, y)
         row = []
         for size in SIZES:
+            if size > len(y_pool):
+                row += [np.nan, np.nan]
+                continue
             bags = _bags(size, seed, y_pool)
             found = q.predict_interval(pool, bags)
             inside = (bags.prevalence >= found.low - 1e-12) & (
@@ -99,6 +104,9 @@ def measured(name: str, n: int, seed: int) -> dict[str, list[float]]:
             )
             row += [float(inside.mean()), float((found.high - found.low).mean())]
         for size in ALARMS:
+            if size > len(y_pool):
+                row.append(np.nan)
+                continue
             found = q.diagnose(pool, _bags(size, seed, y_pool))
             flags = [found.flags(b) for b in range(N_BAGS)]
             row.append(float(np.mean(["misfit" in f for f in flags])))

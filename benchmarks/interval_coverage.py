@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 
 import harness  # first: it sets one thread for everybody
-from headcount import ACC, CC, PACC, PCC, SLD, EDy, HDy, KDEyML
+from headcount import ACC, CC, PACC, PCC, SLD, BayesQuantifier, EDy, HDy, KDEyML
 from headcount.methods.sharing import SharedPasses
 
 METHODS = {
@@ -24,6 +24,7 @@ METHODS = {
     "PACC": lambda c: PACC(c),
     "SLD": lambda c: SLD(c),
     "SLD, BCTS": lambda c: SLD(c, calibrator="bcts"),
+    "BayesQuantifier": lambda c: BayesQuantifier(c, expect="any shift"),
     "HDy": lambda c: HDy(c),
     "EDy": lambda c: EDy(c),
     "KDEy-ML": lambda c: KDEyML(c),
@@ -91,7 +92,7 @@ def main() -> None:
     args = parser.parse_args()
     for name in set(METHODS) - set(args.methods.split(";")):
         METHODS.pop(name)
-    print(harness.machine("quapy"), end="\n\n")
+    print(harness.machine(*(["quapy"] if args.quapy else [])), end="\n\n")
     print("| classes | labelled | bag | method | coverage | width | trials |")
     print("|---|---|---|---|---|---|---|")
     for k in map(int, args.classes.split(",")):
