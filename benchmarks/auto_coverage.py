@@ -1,9 +1,9 @@
 """How often intervals hold and alarms are false under a change of shares alone, real sets included.
 
     python benchmarks/auto_coverage.py [--sets made2,made5,made20,digits,emotions,domains]
-        [--labelled 500,2000] [--splits 20] [--kept] [--only Auto]
+        [--labelled 500,2000] [--splits 20] [--first 0] [--kept] [--only Auto]
 
-Every split draws other labelled items; ten bags of each size with any shares are drawn from the
+Every split draws other labelled items; 20 bags of each size with any shares are drawn from the
 rest. Intervals are 95 % ones; coverage is per class, alarms are those of `diagnose`, in bags of 250
 and 2,000. Standard errors are over the splits, because bags of one split share what was learnt.
 Bags are no larger than the pool: items that come twice would make them noisier than they are said
@@ -31,7 +31,7 @@ from headcount import SLD, AutoQuantifier, BayesQuantifier, UniformPrevalence
 from headcount.text import TfIdf
 
 SETS = ("made2", "made5", "made20", "digits", "emotions", "domains")
-N_BAGS = 10
+N_BAGS = 20
 SIZES = (500, 5000)  # of bags with intervals
 ALARMS = (250, 2000)  # of bags that are diagnosed
 Items = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -147,7 +147,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     names, sizes = _option("--sets", ",".join(SETS)), _option("--labelled", "500,2000")
     results: dict = {(name, int(n)): [] for name in names for n in sizes}
-    for seed in range(int(_option("--splits", "20")[0])):
+    first = int(_option("--first", "0")[0])
+    for seed in range(first, first + int(_option("--splits", "20")[0])):
         for (name, n), runs in results.items():
             if name == "digits" and n > 1000:  # there are 1,797
                 continue

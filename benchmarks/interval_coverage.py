@@ -83,6 +83,7 @@ def main() -> None:
     """Print a table, a row for each method and cell."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, default=300)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first trial")
     parser.add_argument("--quapy", type=int, default=40, help="trials of two classes with QuaPy")
     parser.add_argument("--classes", default="2,5")
     parser.add_argument("--labelled", default="500,2000")
@@ -101,7 +102,7 @@ def main() -> None:
                 start = time.perf_counter()
                 results = Parallel(n_jobs=args.n_jobs)(
                     delayed(trial)(k, n, size, seed, seed < args.quapy and (k, n) == (2, 500))
-                    for seed in range(args.trials)
+                    for seed in range(args.first, args.first + args.trials)
                 )
                 for name in dict.fromkeys(name for r in results for name in r):
                     rows = np.array([r[name] for r in results if name in r])

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from headcount import PACC, SLD, BayesQuantifier
 from headcount.data.groups import Grouping
@@ -136,7 +137,9 @@ def test_small_groups_are_no_looks():
                    interval=replace(found.interval, **parts), together=None)  # fmt: skip
     frame = changes(many, ["0"])
     alone = changes(found, ["0"])
-    assert frame["p"][0] == pytest.approx(alone["p"][0], rel=0.5) and frame["changed"][0]
+    # In standard errors, which simulated bags tell to some 10 %: were all looked at, it were 1.
+    away = norm.isf(np.array([frame["p"][0], alone["p"][0]]) / 2)
+    assert away[0] == pytest.approx(away[1], rel=0.25) and frame["changed"][0]
     assert not frame["changed"][2:].any()
 
 

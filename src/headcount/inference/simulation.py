@@ -92,10 +92,13 @@ class Simulator:
         from headcount.kernels.compiled.simulate import draw_items
 
         rows, unlike = worlds
+        starts, sizes = self._by_class()
+        if self.resample:  # n items drawn from n vary by a part of n less than n items do
+            sizes = np.maximum(sizes - 1, 1)
         indptr = np.concatenate([[0], np.cumsum(counts.sum(axis=1))])
         items = np.empty(indptr[-1], dtype=np.int32)
         seed = rng.integers(2**63, dtype=np.uint64)
-        draw_items(rows, *self._by_class(), world, unlike, counts, seed, items)
+        draw_items(rows, starts, sizes, world, unlike, counts, seed, items)
         return Bags.unchecked(indptr, items, len(self.codes))
 
 
