@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
@@ -541,3 +542,13 @@ def test_a_dozen_groups_do_not_overrule_care(kind, name):
         Trial("bold", SLD(), bold, np.zeros((13, 2))),
     ]
     assert AutoQuantifier()._chosen(trials, tried, kind).name == name
+
+
+def test_classifiers_have_nothing_to_say_about_few_items():
+    """Workers of a parallel fit would say it to the user: warnings are errors here."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    for source in sources_for(X, 2):
+        for classifiers in source.families.values():
+            for classifier in classifiers.values():
+                assert clone(classifier).fit(X, y).predict(X).shape == (60,)

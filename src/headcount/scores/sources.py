@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -137,11 +138,22 @@ def _dense_sources(X: Any, n_classes: int) -> list[Source]:
     return found
 
 
+class Landmarks(Nystroem):
+    """The kernel approximation; where there are fewer items than landmarks, each of them is one."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose the landmarks, without a word about it (workers would say it to the user)."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="n_components > n_samples")
+            super().fit(X, y)
+        return self
+
+
 def _kernel(n_features: int) -> Family:
     """Logistic regression on a Gaussian kernel of several widths."""
 
     def model(width: float) -> Pipeline:
-        near = Nystroem(n_components=LANDMARKS, gamma=width / n_features, random_state=0)
+        near = Landmarks(n_components=LANDMARKS, gamma=width / n_features, random_state=0)
         return make_pipeline(near, LogisticRegression(C=10.0, max_iter=1000))
 
     return {f"kernel approximation, gamma x {w:g}": model(w) for w in WIDTHS}
