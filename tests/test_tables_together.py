@@ -10,9 +10,10 @@ from headcount import PACC, SLD, BayesQuantifier
 from headcount.data.groups import Grouping
 from headcount.inference.blind import tells_apart
 from headcount.inference.diagnostics import Diagnosis
-from headcount.inference.intervals import Interval, make_simulator
+from headcount.inference.intervals import Interval
 from headcount.inference.pooling import Pooling
 from headcount.inference.shared import learn_shared, luck_of
+from headcount.inference.simulation import make_simulator
 from headcount.inference.spread import Request
 from headcount.tables import Count, Inputs, Model, changes
 from headcount.tables.answer import bound_groups, bound_together

@@ -19,7 +19,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
-from headcount.inference.simulation import labelled_part, simulator_of
+from headcount.inference.simulation import labelled_part, make_simulator
 from headcount.inference.spread import Request
 
 HALVINGS = 6
@@ -61,8 +61,7 @@ def needed(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = method.bound([(scores, bags)], sizes, request)
-        own = simulator_of(method.quick_twin(), method.scorer_.scores, method.scorer_.codes)
-        added = labelled_part(own, shares, sizes, rng)
+        added = labelled_part(make_simulator(method), shares, sizes, rng)
     middle, reach = (found.low + found.high) / 2, np.maximum(found.high - found.low, 1e-9) / 2
     return np.asarray(np.abs(truth - middle) / (reach * np.sqrt(1 + added)))
 

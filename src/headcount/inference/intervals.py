@@ -22,8 +22,8 @@ from headcount._core.frame import Frame
 from headcount._core.types import Floats, Ints
 from headcount.inference.blind import tells_apart
 from headcount.inference.bounds import bounds
-from headcount.inference.halves import widening_of
-from headcount.inference.simulation import Simulator, simulator_of
+from headcount.inference.halves import FEWEST, widening_of
+from headcount.inference.simulation import make_simulator
 from headcount.inference.spread import Request, Spread, spread_of
 from headcount.scores.scorer import Scorer, View
 
@@ -38,9 +38,6 @@ class Scored(Protocol):
 
     def estimate(self, views: Sequence[View]) -> Floats:
         """Estimates of bags from raw scores."""
-
-    def fit_scorer(self, scorer: Scorer) -> Any:
-        """Learn from held-out scores."""
 
     def quick_twin(self) -> Any:
         """A copy that is fast enough for simulated bags."""
@@ -180,13 +177,7 @@ def _is_easier(quantifier: Scored) -> bool:
     if tags.remembers or not tags.bends:
         return bool(tags.remembers)
     counts = np.bincount(scorer.codes)
-    return len(counts) > 2 and scorer.scores.size <= FEW and bool(counts.min() >= 4)
-
-
-def make_simulator(quantifier: Scored, rows: Any = slice(None)) -> Simulator:
-    """Simulator of bags made of (some of) the held-out items, as a fitted quantifier sees them."""
-    scorer, quick = quantifier.scorer_, quantifier.quick_twin()
-    return simulator_of(quick, scorer.scores[rows], scorer.codes[rows])
+    return len(counts) > 2 and scorer.scores.size <= FEW and bool(counts.min() >= FEWEST)
 
 
 def _widening(quantifier: Scored, request: Request) -> float:

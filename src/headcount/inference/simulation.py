@@ -102,10 +102,11 @@ class Simulator:
         return Bags.unchecked(indptr, items, len(self.codes))
 
 
-def simulator_of(quantifier: Any, scores: Floats, codes: Ints) -> Simulator:
-    """Simulator of bags made of labelled items with these raw scores."""
-    k = scores.shape[1]
-    return Simulator(lambda bags: quantifier.estimate([(scores, bags)]), codes, k)
+def make_simulator(quantifier: Any) -> Simulator:
+    """Simulator of bags made of the held-out items, as a fitted quantifier sees them."""
+    scorer, quick = quantifier.scorer_, quantifier.quick_twin()
+    k = scorer.scores.shape[1]
+    return Simulator(lambda bags: quick.estimate([(scorer.scores, bags)]), scorer.codes, k)
 
 
 def labelled_part(

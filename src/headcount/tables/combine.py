@@ -8,8 +8,9 @@ import numpy as np
 
 from headcount._core.types import Floats, Ints
 from headcount.inference.bounds import bounds
-from headcount.inference.intervals import Interval, make_simulator
+from headcount.inference.intervals import Interval
 from headcount.inference.shared import SharedError, learn_shared, luck_of
+from headcount.inference.simulation import make_simulator
 from headcount.tables.model import Model
 from headcount.tables.result import Count
 
