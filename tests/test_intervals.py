@@ -227,6 +227,22 @@ def test_the_luck_of_a_large_bag_is_told_from_smaller_ones():
     assert quick.variance.mean() < 0.8 * small.variance.mean()
 
 
+def test_worlds_of_few_items_vary_as_those_items_do():
+    """Five items of a class, two of them red: the share of red is as unsure as five items leave it.
+
+    A part u of a class, Beta(1, 5), is like any labelled item, of which as many are red.
+    """
+    red = np.array([1.0, 1, 0, 0, 0, 1, 1, 0, 0, 0])
+
+    def share_of_red(bags: Bags):
+        return bags.means(red[:, None])
+
+    simulator = Simulator(share_of_red, np.repeat([0, 1], 5), 2)
+    shares = np.tile([1.0, 0.0], (1, 4000, 1))
+    found, _ = simulator.run(shares, np.array([2000]), np.random.default_rng(0), "bag")
+    assert found.var() == pytest.approx(5 / 7 * 0.4 * 0.6 / 4, rel=0.08)
+
+
 def test_what_bends_to_few_items_is_tried_on_halves_of_them():
     """Intervals are widened once for a fitted method, whatever bags are asked for together."""
     rng = np.random.default_rng(0)
