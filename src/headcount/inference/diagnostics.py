@@ -194,7 +194,7 @@ class FitTest:
         far, shares = self._distance(q)
         simulator = Simulator(self._simulated, self.codes, len(self.classes))
         rng = np.random.default_rng(0)
-        capped = np.minimum(sizes, simulator.enough)
+        capped = np.minimum(sizes, simulator.max_size)
         fit, usual, spread = np.empty((3, len(q)))
         step = max(1, 2_000_000 // int(capped.max()))
         for start in range(0, len(q), step):

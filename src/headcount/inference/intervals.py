@@ -1,54 +1,25 @@
-"""Intervals for prevalences: the shares that could have led to the estimate that was made.
-
-The answer is found by making bags whose shares are known. The labelled items that the classifier
-had not seen stand for the classes; each simulated world draws them anew with replacement (what is
-not known about the classes), then a bag of the same size from it (the luck of the bag), and the
-quantifier estimates that bag as it did the real one (`headcount.inference.spread`). Averaged over
-equally likely shares the interval covers as promised.
-"""
+"""Interval estimates of prevalences: the record, and bounds from moments."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import beta, norm
 
 from headcount._core.frame import Frame
-from headcount._core.types import Floats, Ints
-from headcount.inference.blind import tells_apart
-from headcount.inference.bounds import bounds
-from headcount.inference.halves import FEWEST, widening_of
-from headcount.inference.simulation import make_simulator
-from headcount.inference.spread import Request, Spread, spread_of
-from headcount.scores.scorer import Scorer, View
+from headcount._core.types import Floats
 
-FEW = 100_000  # held-out scores, in numbers, up to which curves of several classes bend to them
-
-
-class Scored(Protocol):
-    """A fitted quantifier that works on scores, as far as intervals are concerned."""
-
-    scorer_: Scorer
-    flat_: Floats | None
-
-    def estimate(self, views: Sequence[View]) -> Floats:
-        """Estimates of bags from raw scores."""
-
-    def quick_twin(self) -> Any:
-        """A copy that is fast enough for simulated bags."""
-
-    def method_tags(self) -> Any:
-        """What the method is like."""
+BETA_FROM_SD = 0.12  # standard deviation from which both borders of [0, 1] matter
+# Parent normals are tabulated by where they are cut, in standard deviations from their mean.
+CUTS = np.linspace(-8.0, 6.0, 1401)
 
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Shares of each class with bounds: a vector for one set, a row a bag for many."""
+    """Prevalence of each class with bounds: vectors for one bag, one row per bag for many."""
 
     classes: NDArray[Any]
     prevalence: Floats
@@ -59,19 +30,19 @@ class Interval:
 
     @property
     def worth(self) -> Floats:
-        """Number of items to label by hand, drawn at random, that would tell as much."""
-        unsure = np.maximum(self.variance, 1e-12).sum(axis=-1)
-        known = (self.prevalence * (1 - self.prevalence)).sum(axis=-1)
-        return np.asarray(np.maximum(known / unsure, 1.0))
+        """Number of randomly drawn items whose labels would be as informative."""
+        error = np.maximum(self.variance, 1e-12).sum(axis=-1)
+        of_one = (self.prevalence * (1 - self.prevalence)).sum(axis=-1)
+        return np.asarray(np.maximum(of_one / error, 1.0))
 
     @property
     def middle(self) -> Floats:
-        """Middles of the intervals, made to sum to 1."""
+        """Midpoints of the intervals, normalised to sum to 1."""
         middle = (self.low + self.high) / 2
         return np.asarray(middle / np.maximum(middle.sum(axis=-1, keepdims=True), 1e-12))
 
     def to_frame(self, ids: Any = None) -> Frame:
-        """One row a bag and class."""
+        """One row per bag and class."""
         k = len(self.classes)
         rows = np.atleast_2d(self.prevalence)
         ids = np.arange(len(rows)) if ids is None else np.asarray(ids)
@@ -85,105 +56,52 @@ class Interval:
             }
         )
 
-    @classmethod
-    def from_spread(
-        cls, classes: NDArray[Any], estimates: Floats, spread: Spread, level: float
-    ) -> Interval:
-        """Bounds that hold what is likely, and the estimate itself where that is outside."""
-        low, high = bounds(spread.mean, spread.variance, spread.levels[:, None])
-        return cls(
-            classes,
-            estimates,
-            np.minimum(low, estimates),
-            np.maximum(high, estimates),
-            spread.variance,
-            level,
-        )
-
-    @classmethod
-    def unknown(cls, classes: NDArray[Any], estimates: Floats, level: float) -> Interval:
-        """Everything is possible: nothing was learnt that could narrow it down."""
-        nothing = np.zeros_like(estimates)
-        return cls(classes, estimates, nothing, nothing + 1, nothing + 1 / 12, level)
-
     def first(self) -> Interval:
-        """Same for the first bag alone, as vectors."""
-        return Interval(
-            self.classes,
-            self.prevalence[0],
-            self.low[0],
-            self.high[0],
-            self.variance[0],
-            self.level,
-        )
-
-    def widened(self, factor: Floats) -> Interval:
-        """Same estimates with intervals that are wider by a factor for each bag, to both sides."""
-        more = (np.asarray(factor)[:, None] - 1) * (self.high - self.low) / 2
-        return replace(
-            self,
-            low=np.clip(self.low - more, 0.0, 1.0),
-            high=np.clip(self.high + more, 0.0, 1.0),
-            variance=self.variance * np.asarray(factor)[:, None] ** 2,
-        )
-
-    def loosened(self, off: Floats) -> Interval:
-        """Intervals that allow for errors of this standard deviation on top, for bag and class."""
-        more = (norm.ppf((1 + self.level) / 2) * off) ** 2
-        low = self.prevalence - np.sqrt((self.prevalence - self.low) ** 2 + more)
-        high = self.prevalence + np.sqrt((self.high - self.prevalence) ** 2 + more)
-        return replace(
-            self,
-            low=np.clip(low, 0.0, 1.0),
-            high=np.clip(high, 0.0, 1.0),
-            variance=self.variance + off**2,
-        )
-
-    def around(self, estimates: Floats) -> Interval:
-        """Same bounds for other estimates, reaching to them where they are outside."""
-        low, high = np.minimum(self.low, estimates), np.maximum(self.high, estimates)
-        return replace(self, prevalence=estimates, low=low, high=high)
+        """Interval of the first bag alone, as vectors."""
+        parts = (getattr(self, name)[0] for name in ("prevalence", "low", "high", "variance"))
+        return Interval(self.classes, *parts, self.level)
 
 
-def simulate_interval(
-    quantifier: Scored, views: Sequence[View], sizes: Ints, request: Request
-) -> Interval:
-    """Estimates of bags, from raw scores by each classifier, with bounds by simulation.
+def bounds(mean: Floats, variance: Floats, level: Floats | float) -> tuple[Floats, Floats]:
+    """Bounds of a share in [0, 1] with these moments.
 
-    Parameters
-    ----------
-    quantifier : fitted quantifier that works on scores
-    views : raw scores of the pool by each classifier, each with its bags
-    sizes : number of items that each bag stands for
-    request : Request
+    The highest-density interval of a normal distribution truncated at the nearer border; where the
+    share may be almost anywhere, equal-tailed quantiles of a Beta distribution.
     """
-    estimates, scorer = quantifier.estimate(views), quantifier.scorer_
-    blind = request.doubt and not tells_apart(scorer.scores, scorer.codes)
-    if blind or quantifier.flat_ is not None:
-        return Interval.unknown(scorer.classes, estimates, request.level)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # simulated bags have nothing to tell the user
-        found = spread_of(make_simulator(quantifier), estimates, sizes, request)
-        interval = Interval.from_spread(scorer.classes, estimates, found, request.level)
-        if request.tried and _is_easier(quantifier):
-            factor = _widening(quantifier, request)
-            interval = interval.widened(np.full(len(sizes), factor))
-    return interval
+    level = np.broadcast_to(np.asarray(level, dtype=float), mean.shape)
+    mean = np.clip(mean, 1e-9, 1 - 1e-9)
+    mirrored = mean > 0.5
+    centre, scale = truncated_normal(np.where(mirrored, 1 - mean, mean), variance)
+    low, high = _highest_density(centre, scale, level)
+    low, high = np.where(mirrored, 1 - high, low), np.where(mirrored, 1 - low, high)
+    wide = np.sqrt(np.maximum(variance, 0.0)) > BETA_FROM_SD
+    if wide.any():
+        low[wide], high[wide] = _beta(mean[wide], variance[wide], level[wide])
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
-def _is_easier(quantifier: Scored) -> bool:
-    """Whether a method knows the items that simulated bags are made of better than others."""
-    tags, scorer = quantifier.method_tags(), quantifier.scorer_
-    if tags.remembers or not tags.bends:
-        return bool(tags.remembers)
-    counts = np.bincount(scorer.codes)
-    return len(counts) > 2 and scorer.scores.size <= FEW and bool(counts.min() >= FEWEST)
+def truncated_normal(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the normal distribution that has these moments above 0."""
+    sd = np.sqrt(np.maximum(variance, 1e-18))
+    left = norm.sf(CUTS)
+    hazard = norm.pdf(CUTS) / left
+    shrunk = np.sqrt(1.0 + CUTS * hazard - hazard**2)
+    ratio = (hazard - CUTS) / shrunk  # of mean and standard deviation; it falls with the cut
+    cut = np.interp(-mean / sd, -ratio, CUTS)
+    scale = sd / np.interp(cut, CUTS, shrunk)
+    return np.where(mean / sd >= ratio[0], mean, -cut * scale), scale
 
 
-def _widening(quantifier: Scored, request: Request) -> float:
-    """By how much halves of the labelled items ask to widen; found once for a fitted quantifier."""
-    known: dict[tuple[float, int], float] = vars(quantifier).setdefault("widenings_", {})
-    asked = request.level, request.random_state
-    if asked not in known:
-        known[asked] = widening_of(quantifier, request)
-    return known[asked]
+def _highest_density(centre: Floats, scale: Floats, level: Floats) -> tuple[Floats, Floats]:
+    """Highest-density interval of normals truncated below 0."""
+    above = norm.sf(-centre / scale)
+    half = scale * norm.ppf((1.0 + level * above) / 2.0)
+    reaches = centre - half <= 0.0
+    top = centre + scale * norm.ppf(1.0 - (1.0 - level) * above)
+    return np.where(reaches, 0.0, centre - half), np.where(reaches, top, centre + half)
+
+
+def _beta(mean: Floats, variance: Floats, level: Floats) -> tuple[Floats, Floats]:
+    total = mean * (1 - mean) / np.minimum(variance, 0.999 * mean * (1 - mean)) - 1
+    a, b = mean * total, (1 - mean) * total
+    return beta.ppf((1 - level) / 2, a, b), beta.ppf((1 + level) / 2, a, b)

@@ -22,7 +22,7 @@ from headcount.kernels.linear import factored
 from headcount.kernels.threads import over_ranges
 from headcount.measures import Measure, measure
 
-Draws = NDArray[np.float32]
+PosteriorDraws = NDArray[np.float32]
 Prior = tuple[Floats, Floats]  # a row of Dirichlet parameters a component, and log weights
 
 FLAT = 0.0  # the concentration that stands for the flat prior
@@ -87,7 +87,7 @@ def sample(
     n_jobs: int | None = None,
     burn: int = BURN,
     worth: Floats | None = None,
-) -> tuple[Draws, Floats]:
+) -> tuple[PosteriorDraws, Floats]:
     """Draws of the realised shares of every bag, and how likely each component of the prior is.
 
     `starts` are shares to start from, such as `modes`; where the chains are in the end is written
@@ -148,7 +148,7 @@ def _exact(
     _burn: int,
     n_jobs: int | None,
     _worth: Floats,
-) -> tuple[Draws, Floats]:
+) -> tuple[PosteriorDraws, Floats]:
     from headcount.kernels.compiled.posterior import exact_two
 
     return _filled(exact_two, likelihood, bags, (starts, *prior), n_draws, n_jobs)
@@ -164,7 +164,7 @@ def _gibbs(
     burn: int,
     n_jobs: int | None,
     worth: Floats,
-) -> tuple[Draws, Floats]:
+) -> tuple[PosteriorDraws, Floats]:
     from headcount.kernels.compiled.posterior import gibbs
 
     given = starts, *prior, seeds, worth, burn
@@ -173,7 +173,7 @@ def _gibbs(
 
 def _filled(
     kernel: Any, likelihood: Floats, bags: Bags, given: Any, n_draws: int, n_jobs: int | None
-) -> tuple[Draws, Floats]:
+) -> tuple[PosteriorDraws, Floats]:
     """Draws and components that a kernel writes, bag by bag; `given` are starts, prior and more."""
     draws = np.empty((len(bags), n_draws, likelihood.shape[1]), dtype=np.float32)
     mix = np.empty((len(bags), len(given[2])))
@@ -224,7 +224,7 @@ def _normal(
     return draws / draws.sum(axis=1, keepdims=True), mix
 
 
-def decide(draws: Draws, spec: str | Measure, sizes: Any, n_jobs: int | None = None) -> Floats:
+def decide(draws: PosteriorDraws, spec: str | Measure, sizes: Any, n_jobs: int | None = None) -> Floats:
     """Answers of least expected error, for draws of shape (bags, draws, classes).
 
     Examples

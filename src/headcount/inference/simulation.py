@@ -1,9 +1,17 @@
-"""Bags of known shares, made out of labelled items: what intervals and tests are learnt from."""
+"""Bags of known prevalence, drawn from bootstrap replicates of the labelled items.
+
+Model: the labelled items of a class are a sample of that class, and only prevalences change. A
+simulated bag therefore has two sources of error. The labelled items are resampled within classes
+(the nonparametric bootstrap, Efron 1979), and the bag's own items are drawn from that replicate.
+Every random number depends on the seed, the name of the step and the number of the replicate. So a
+replicate is the same for all bags, and no bag depends on which others are simulated.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,130 +19,132 @@ from numpy.typing import NDArray
 
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
+from headcount.kernels.random import streams
 
-Rows = NDArray[np.int32]
 Estimate = Callable[[Bags], Floats]
 
-ITEMS_AT_ONCE = 1 << 21  # simulated
-DRAWS = 60  # simulated bags that tell how much the labelled items add to the error
+ITEMS_PER_BATCH = 1 << 21  # simulated items held in memory at once
+DIGITS = 9  # shares are rounded to so many digits, so that rounding errors change no item count
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """Bootstrap replicates of the labelled items.
+
+    Attributes
+    ----------
+    rows : array of shape (replicates, items)
+        Numbers of the resampled items, sorted by class.
+    novelty : array of shape (replicates, classes)
+        Probability that an item of a class resembles any labelled item, whatever its class. It is
+        Beta(1, n): the posterior, under a flat prior, of an event that n items have not shown.
+        Without it, classes that are separated perfectly would seem certain to stay so.
+    drawn_from : array of shape (classes,)
+        Resampled items of a class to draw from: one fewer than there are, because n resampled items
+        vary less than n new ones by the factor (n - 1) / n.
+    streams : array of shape (replicates,)
+        Start states of the generators that draw the items of bags.
+    """
+
+    rows: NDArray[np.int32]
+    novelty: Floats
+    drawn_from: Ints
+    streams: NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
 class Simulator:
-    """Makes bags of known shares out of labelled items, and has them estimated.
+    """Draw bags of known prevalence from labelled items, and estimate them.
 
     Parameters
     ----------
-    estimate : function from bags over the labelled items to estimates, or to anything of a bag
+    estimate : function from bags over the labelled items to estimates, or to any statistic of bags
     codes : class numbers of the labelled items
     n_classes : int
-    resample : bool
-        Whether each simulated bag lives in a world of its own, in which the labelled items were
-        drawn anew; False takes them as all there is.
+    seed : int
     """
 
     estimate: Estimate
     codes: Ints
     n_classes: int
-    resample: bool = True
+    seed: int = 0
 
     @property
-    def enough(self) -> int:
-        """Size from which on larger bags are told from smaller ones."""
+    def max_size(self) -> int:
+        """Largest bag that is simulated; larger ones are extrapolated from it."""
         return min(max(1000, 2 * len(self.codes)), 20_000)
 
+    @cached_property
+    def by_class(self) -> tuple[NDArray[np.int32], Ints, Ints]:
+        """Items sorted by class, where each class starts, and how many items it has."""
+        sizes = np.bincount(self.codes, minlength=self.n_classes)
+        order = np.argsort(self.codes, kind="stable").astype(np.int32)
+        return order, np.cumsum(sizes) - sizes, sizes
+
+    def replicates(self, n: int, step: str, *, resample: bool = True) -> Replicates:
+        """The first `n` bootstrap replicates of a step; without resampling, copies of the items."""
+        order, starts, sizes = self.by_class
+        numbers = streams(self.seed, step, n)
+        if not resample:
+            rows, novelty = np.tile(order, (n, 1)), np.zeros((n, self.n_classes))
+            return Replicates(rows, novelty, sizes, numbers)
+        rng = np.random.default_rng([self.seed, *step.encode()])
+        within = (rng.random((n, len(order))) * np.repeat(sizes, sizes)).astype(np.int64)
+        novelty = rng.beta(1.0, sizes, size=(n, self.n_classes))
+        rows = order[np.repeat(starts, sizes) + within]
+        return Replicates(rows, novelty, np.maximum(sizes - 1, 1), numbers)
+
     def run(
-        self,
-        shares: Floats,
-        sizes: Ints,
-        rng: np.random.Generator,
-        target: str,
+        self, shares: Floats, sizes: Ints, replicates: Replicates, *, evenly: bool = False
     ) -> tuple[Floats, Floats]:
-        """Estimates and true shares of bags, for proposed shares of shape (S, T, k)."""
-        n_bags, n_draws, k = shares.shape
-        worlds = self._worlds(n_draws, rng)
+        """Estimates and true prevalences of simulated bags.
+
+        Parameters
+        ----------
+        shares : array of shape (bags, replicates, classes)
+            Prevalences to simulate at; item counts are rounded to them.
+        sizes : array of shape (bags,)
+        evenly : bool
+            Whether the items of a bag are spread evenly over the resampled ones, not drawn.
+        """
+        n_bags, n_replicates, k = shares.shape
+        shares = np.round(shares, DIGITS)
         outcomes: list[Floats] = []
         truths = np.empty_like(shares)
-        step = max(1, ITEMS_AT_ONCE // max(1, int(sizes.sum())))
-        for start in range(0, n_draws, step):
-            draws = np.arange(start, min(start + step, n_draws))
-            some = shares[:, draws].reshape(-1, k)
-            lengths = np.repeat(sizes, len(draws))
-            counts = _counts(some, lengths, rng, target)
-            bags = self._bags(worlds, np.tile(draws, n_bags), counts, rng)
-            outcomes.append(self.estimate(bags).reshape(n_bags, len(draws), -1))
-            truth = counts / lengths[:, None] if target == "bag" else some
-            truths[:, draws] = truth.reshape(n_bags, len(draws), k)
+        step = max(1, ITEMS_PER_BATCH // max(1, int(sizes.sum())))
+        for start in range(0, n_replicates, step):
+            part = np.arange(start, min(start + step, n_replicates))
+            lengths = np.repeat(sizes, len(part))
+            counts = round_to_counts(shares[:, part].reshape(-1, k), lengths)
+            bags = self._bags(replicates, np.tile(part, n_bags), counts, evenly)
+            outcomes.append(self.estimate(bags).reshape(n_bags, len(part), -1))
+            truths[:, part] = (counts / lengths[:, None]).reshape(n_bags, len(part), k)
         return np.concatenate(outcomes, axis=1), truths
 
-    def _worlds(self, n_draws: int, rng: np.random.Generator) -> tuple[Rows, Floats]:
-        """Resampled labelled items by class, and how often a class is unlike its labelled items.
+    def _bags(self, replicates: Replicates, replicate: Ints, counts: Ints, evenly: bool) -> Bags:
+        from headcount.kernels.compiled.simulate import draw_items, spread_items
 
-        The latter, Beta(1, n), is what n items that never showed something leave open: without
-        it classes that were told apart perfectly would seem to be so for certain.
-        """
-        order = np.argsort(self.codes, kind="stable").astype(np.int32)
-        if not self.resample:
-            return np.tile(order, (n_draws, 1)), np.zeros((n_draws, self.n_classes))
-        starts, sizes = self._by_class()
-        within = (rng.random((n_draws, len(order))) * np.repeat(sizes, sizes)).astype(np.int64)
-        unlike = rng.beta(1.0, sizes, size=(n_draws, self.n_classes))
-        return order[np.repeat(starts, sizes) + within], unlike
-
-    def _by_class(self) -> tuple[Ints, Ints]:
-        """Where the items of each class start when sorted by class, and how many there are."""
-        sizes = np.bincount(self.codes, minlength=self.n_classes)
-        return np.cumsum(sizes) - sizes, sizes
-
-    def _bags(
-        self, worlds: tuple[Rows, Floats], world: Ints, counts: Ints, rng: np.random.Generator
-    ) -> Bags:
-        from headcount.kernels.compiled.simulate import draw_items
-
-        rows, unlike = worlds
-        starts, sizes = self._by_class()
-        if self.resample:  # n items drawn from n vary by a part of n less than n items do
-            sizes = np.maximum(sizes - 1, 1)
         indptr = np.concatenate([[0], np.cumsum(counts.sum(axis=1))])
         items = np.empty(indptr[-1], dtype=np.int32)
-        seed = rng.integers(2**63, dtype=np.uint64)
-        draw_items(rows, starts, sizes, world, unlike, counts, seed, items)
+        if evenly:
+            spread_items(replicates.rows, *self.by_class[1:], replicate, counts, items)
+        else:
+            known = replicates.rows, self.by_class[1], replicates.drawn_from, replicate
+            draw_items(*known, replicates.novelty, counts, replicates.streams, items)
         return Bags.unchecked(indptr, items, len(self.codes))
 
 
-def make_simulator(quantifier: Any) -> Simulator:
-    """Simulator of bags made of the held-out items, as a fitted quantifier sees them."""
-    scorer, quick = quantifier.scorer_, quantifier.quick_twin()
+def make_simulator(quantifier: Any, seed: int = 0) -> Simulator:
+    """Simulator of bags of held-out items, as a fitted quantifier estimates them."""
+    scorer, twin = quantifier.scorer_, quantifier.simulation_twin()
     k = scorer.scores.shape[1]
-    return Simulator(lambda bags: quick.estimate([(scorer.scores, bags)]), scorer.codes, k)
+    return Simulator(lambda bags: twin.estimate([(scorer.scores, bags)]), scorer.codes, k, seed)
 
 
-def labelled_part(
-    simulator: Simulator,
-    shares: Floats,
-    sizes: Ints,
-    rng: np.random.Generator,
-    target: str = "bag",
-) -> Floats:
-    """Share of the error's variance, for each class, that comes from the labelled items.
-
-    The rest is the luck of a bag's own items, which is what is left where no items are drawn anew.
-    """
-    proposals = np.repeat(shares[:, None, :], DRAWS, axis=1)
-    variances = []
-    for world in (simulator, replace(simulator, resample=False)):
-        found, truths = world.run(proposals, sizes, rng, target)
-        variances.append((found - truths).var(axis=1).mean(axis=0))
-    whole, bag = variances
-    return np.asarray(np.clip(1.0 - bag / np.maximum(whole, 1e-18), 0.0, 1.0))
-
-
-def _counts(shares: Floats, sizes: Ints, rng: np.random.Generator, target: str) -> Ints:
-    """How many items of each class, rounded so as to sum to the size, or drawn."""
-    if target == "population":
-        return rng.multinomial(sizes, shares / shares.sum(axis=1, keepdims=True))
+def round_to_counts(shares: Floats, sizes: Ints) -> Ints:
+    """Item counts of each class by the method of largest remainders."""
     exact = shares * sizes[:, None]
-    whole = np.floor(exact).astype(np.int64)
-    missing = sizes - whole.sum(axis=1)
-    rank = np.argsort(np.argsort(whole - exact, axis=1), axis=1)
-    return np.asarray(whole + (rank < missing[:, None]))
+    counts = np.floor(exact + 0.1**DIGITS).astype(np.int64)
+    missing = sizes - counts.sum(axis=1)
+    rank = np.argsort(np.argsort(counts - exact, axis=1, kind="stable"), axis=1)
+    return np.asarray(counts + (rank < missing[:, None]))

@@ -14,10 +14,12 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from headcount._core.convergence import ConvergenceWarning
 from headcount._core.types import Bools, Floats
 from headcount.bags import Bags
-from headcount.exceptions import InputError
+from headcount._core import validation as check
+from headcount.exceptions import InputError, choose
 from headcount.inference.diagnostics import Diagnosis
+from headcount.inference.draws import Draws
 from headcount.inference.intervals import Interval
-from headcount.inference.spread import Request
+from headcount.inference.sampling import DrawSettings
 
 
 @dataclass(frozen=True)
@@ -110,11 +112,24 @@ class Quantifier(BaseEstimator, ABC):
         The bounds hold as far as the shares of the classes are what has changed since the labels
         were made; `diagnose` tells where the scores say otherwise.
         """
+        check.at_least("level", level, 0.5, 0.999)
+        choose("target", target, ["bag", "population"])
+        draws = self.predict_draws(X, bags, n_draws=n_draws, random_state=random_state)
+        draws = draws.population() if target == "population" else draws
+        interval = draws.interval(level, simultaneous=simultaneous)
+        return interval.first() if bags is None else interval
+
+    def predict_draws(
+        self, X: Any, bags: Bags | None = None, *, n_draws: int = 300, random_state: int = 0
+    ) -> Draws:
+        """Joint draws of prevalences, from which intervals, unions and differences follow.
+
+        Parameters are those of `predict_interval`. The draws of a bag depend on the seed, on the
+        labelled items and on that bag alone.
+        """
         check_is_fitted(self, "classes_")
-        request = Request(level, simultaneous, target, n_draws, random_state)
-        whole = Bags.single(count_items(X)) if bags is None else bags
-        found = self.interval_of(X, whole, request)
-        return found.first() if bags is None else found
+        settings = DrawSettings(n_draws, random_state)
+        return self.draws_of(X, Bags.single(count_items(X)) if bags is None else bags, settings)
 
     def diagnose(self, X: Any, bags: Bags | None = None) -> Diagnosis:
         """Tell whether estimates can be trusted: of one set, or of many bags.
@@ -124,8 +139,8 @@ class Quantifier(BaseEstimator, ABC):
         check_is_fitted(self, "classes_")
         return self.diagnosis_of(X, Bags.single(count_items(X)) if bags is None else bags)
 
-    def interval_of(self, X: Any, bags: Bags, request: Request) -> Interval:  # noqa: ARG002
-        """Estimates of bags with the bounds that a request asks for."""
+    def draws_of(self, X: Any, bags: Bags, settings: DrawSettings) -> Draws:  # noqa: ARG002
+        """Joint draws of the prevalences of bags."""
         name = type(self).__name__
         raise InputError(f"{name} gives no intervals by itself: fit WithIntervals({name}(...)).")
 

@@ -13,8 +13,8 @@ from sklearn.base import clone
 from headcount._core.types import Floats
 from headcount.bags import Bags
 from headcount.exceptions import InputError
-from headcount.inference.intervals import Interval
-from headcount.inference.spread import Request
+from headcount.inference.draws import Draws
+from headcount.inference.sampling import DrawSettings
 from headcount.methods.base import Tags
 from headcount.methods.bayes import BayesQuantifier
 from headcount.methods.likelihood import SLD
@@ -100,15 +100,15 @@ class Blend(ListsQuantifiers, ScoreQuantifier):
         answers = [q.estimate(views) for q in self.members_]
         return np.asarray(np.tensordot(self.weights_, answers, axes=1))
 
-    def bound(self, views: Sequence[View], sizes: Any, request: Request) -> Interval:
-        """A member that has a posterior gives the bounds; else they are simulated."""
-        own = [q for q in self.members_ if isinstance(q, BayesQuantifier)]
-        if not own:
-            return super().bound(views, sizes, request)
-        return own[0].bound(views, sizes, request).around(self.estimate(views))
+    def draw(self, views: Sequence[View], sizes: Any, settings: DrawSettings) -> Draws:
+        """Draws of a member with a posterior of its own; otherwise simulated."""
+        for member in self.members_:
+            if isinstance(member, BayesQuantifier) and member.has_own_posterior:
+                return member.draw(views, sizes, settings).about(self.estimate(views))
+        return super().draw(views, sizes, settings)
 
-    def quick_twin(self) -> Self:
-        """A blend of the members' quick twins."""
+    def simulation_twin(self) -> Self:
+        """A blend of the members' twins."""
         twin = copy(self)
-        twin.members_ = [q.quick_twin() for q in self.members_]
+        twin.members_ = [q.simulation_twin() for q in self.members_]
         return twin

@@ -14,15 +14,17 @@ from sklearn.utils import _safe_indexing
 from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
-from headcount.inference.intervals import Interval
+from headcount.inference.draws import Draws
+from headcount.inference.local_regression import regress
+from headcount.inference.sampling import DrawSettings
 from headcount.inference.simulation import Simulator
-from headcount.inference.spread import Request, from_pairs
+from headcount.kernels.random import content_keys
 from headcount.methods.adjusting import PACC
 from headcount.methods.base import Quantifier, check_quantifier_type
 from headcount.methods.meta import DelegatingQuantifier
 from headcount.scores.splits import make_splits
 
-KEEP = 0.1  # share of the simulated bags that is near enough to an estimate
+KEPT_SHARE = 0.1  # share of the simulated bags with a positive weight
 
 
 @dataclass(eq=False, repr=False)
@@ -80,7 +82,7 @@ class WithIntervals(DelegatingQuantifier):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # bags that were made up have nothing to tell
             parts = [self._pairs(X, array, codes, *split, rng) for split in splits]
-        self.found_ = np.concatenate([found for found, _ in parts], axis=1)
+        self.simulated_ = np.concatenate([simulated for simulated, _ in parts], axis=1)
         self.truths_ = np.concatenate([truths for _, truths in parts], axis=1)
         return self
 
@@ -97,14 +99,28 @@ class WithIntervals(DelegatingQuantifier):
         fitted = clone(self.parts()[0]).fit(_safe_indexing(X, train), y[train])
         pool = _safe_indexing(X, test)
         k = len(self.classes_)
-        simulator = Simulator(lambda bags: fitted.predict_bags(pool, bags), codes[test], k)
+        seed = int(rng.integers(2**63))
+        simulator = Simulator(lambda bags: fitted.predict_bags(pool, bags), codes[test], k, seed)
         each = -(-self.n_bags // int(self.cv))
         shares = rng.dirichlet(np.ones(k), size=(len(self.sizes_), each))
-        return simulator.run(shares, self.sizes_, rng, "bag")
+        return simulator.run(shares, self.sizes_, simulator.replicates(each, "draws"))
 
-    def interval_of(self, X: Any, bags: Bags, request: Request) -> Interval:
-        """Estimates with the bounds that bags of the folds have shown."""
+    def draws_of(self, X: Any, bags: Bags, settings: DrawSettings) -> Draws:
+        """Draws with the errors that bags of the folds have shown, independent between bags."""
         estimates = self.predict_bags(X, bags)
         near = np.maximum(np.searchsorted(self.sizes_, bags.sizes, side="right") - 1, 0)
-        spread = from_pairs(self.found_[near], self.truths_[near], estimates, request, KEEP)
-        return Interval.from_spread(self.classes_, estimates, spread, request.level)
+        simulated, truths = self.simulated_[near], self.truths_[near]
+        mean, variance = regress(simulated, truths, estimates, KEPT_SHARE)
+        n = len(bags)
+        return Draws(
+            self.classes_,
+            estimates,
+            mean,
+            variance,
+            bags.sizes.astype(float),
+            np.zeros_like(mean),
+            content_keys(estimates, np.arange(n + 1), np.arange(n)),
+            np.ones(n, dtype=bool),
+            n_replicates=settings.n_draws,
+            seed=settings.random_state,
+        )

@@ -16,8 +16,8 @@ from sklearn.utils.validation import (
 from headcount._core import validation as check
 from headcount._core.types import Floats
 from headcount.bags import Bags
-from headcount.inference.intervals import Interval
-from headcount.inference.spread import Request
+from headcount.inference.draws import Draws
+from headcount.inference.sampling import DrawSettings
 from headcount.methods.base import Quantifier, Tags, check_pool, count_items
 from headcount.methods.representations import Labels, Posteriors, Representation
 from headcount.methods.scored import ScoreQuantifier
@@ -69,10 +69,9 @@ class MLPE(Quantifier):
         check_pool(count_items(X), bags)
         return np.tile(self.prevalence_, (len(bags), 1))
 
-    def interval_of(self, X: Any, bags: Bags, request: Request) -> Interval:
-        """Everything is possible."""
-        # Any share is possible: nothing is learnt from the items.
-        return Interval.unknown(self.classes_, self.predict_bags(X, bags), request.level)
+    def draws_of(self, X: Any, bags: Bags, settings: DrawSettings) -> Draws:  # noqa: ARG002
+        """Uniform draws: the items say nothing about the prevalences."""
+        return Draws.uninformative(self.classes_, self.predict_bags(X, bags), bags.sizes)
 
     def predict_scores(self, scores: Any, bags: Bags | None = None) -> Floats:
         """Answer the training prevalence for every bag."""

@@ -13,8 +13,8 @@ from headcount._core.types import Floats
 from headcount.bags import Bags
 from headcount.exceptions import InputError
 from headcount.inference.diagnostics import Diagnosis
-from headcount.inference.intervals import Interval
-from headcount.inference.spread import Request
+from headcount.inference.draws import Draws
+from headcount.inference.sampling import DrawSettings
 from headcount.methods.base import Quantifier
 from headcount.methods.scored import ScoreQuantifier
 
@@ -85,10 +85,10 @@ class DelegatingQuantifier(MetaQuantifier):
             raise InputError(f"{type(best).__name__} does not work on scores: use predict_bags.")
         return best.predict_scores(scores, bags)
 
-    def interval_of(self, X: Any, bags: Bags, request: Request) -> Interval:
-        """Bounds by the quantifier that answers."""
+    def draws_of(self, X: Any, bags: Bags, settings: DrawSettings) -> Draws:
+        """Joint draws by the quantifier that answers."""
         best: Quantifier = self.best_quantifier_
-        return best.interval_of(self.prepare(X), bags, request)
+        return best.draws_of(self.prepare(X), bags, settings)
 
     def diagnosis_of(self, X: Any, bags: Bags) -> Diagnosis:
         """Diagnosis by the quantifier that answers."""

@@ -9,7 +9,7 @@ from headcount._core.types import Floats
 from headcount.bags import Bags
 from headcount.inference.diagnostics import Diagnosis, diagnose_scores
 from headcount.inference.intervals import Interval
-from headcount.inference.spread import Request
+from headcount.inference.sampling import DrawSettings
 from headcount.methods.base import Quantifier, check_pool, count_items
 from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.scorer import Scorer, View
@@ -67,10 +67,10 @@ class SharedPasses:
             return q.predict_interval(pool, bags), q.diagnose(pool, bags)
         q.check_intervals()
         views = self._seen(q, pool, bags, whole=False)
-        interval = q.bound(views, bags.sizes, Request())
+        draws = q.draw(views, bags.sizes, DrawSettings())
         if q.uses_whole():
-            interval = interval.around(self.predict_bags(q, pool, bags))
-        return interval, diagnose_scores(q.scorer_, views)
+            draws = draws.about(self.predict_bags(q, pool, bags))
+        return draws.interval(), diagnose_scores(q.scorer_, views)
 
     def _seen(self, q: ScoreQuantifier, pool: Any, bags: Bags, *, whole: bool) -> list[View]:
         """Raw scores of the pool by each classifier, with the bags."""

@@ -288,7 +288,7 @@ class AutoQuantifier(DelegatingQuantifier):
         for q in (fresh.quantifiers or []) if isinstance(fresh, Blend) else [fresh]:
             if isinstance(q, BayesQuantifier):
                 # Worlds are for intervals that come from the posterior; answers do without.
-                q.set_params(n_worlds=10 if q.has_own_intervals else 0, n_draws=1000)
+                q.set_params(n_worlds=10 if q.has_own_posterior else 0, n_draws=1000)
         fresh.set_params(n_jobs=self.n_jobs, random_state=self.random_state)
         return fresh
 

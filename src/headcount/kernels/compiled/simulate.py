@@ -1,4 +1,4 @@
-"""Drawing of simulated bags: items of known classes out of resampled labelled ones."""
+"""Drawing of simulated bags: items of known classes from resampled labelled items."""
 
 from __future__ import annotations
 
@@ -16,22 +16,29 @@ S30, S27, S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 @njit(cache=True)
 def draw_items(
-    rows: Any, starts: Any, sizes: Any, world: Any, unlike: Any, counts: Any, seed: Any, out: Any
+    rows: Any,
+    starts: Any,
+    drawn_from: Any,
+    replicate: Any,
+    novelty: Any,
+    counts: Any,
+    streams: Any,
+    out: Any,
 ) -> None:
     """Fill `out` with the items of bags, one bag after the other and class by class.
 
-    `rows` holds the resampled items of every world by class, `world` says which of them a bag
-    lives in, `counts` how many items of each class it has. An item is any labelled one, whatever
-    its class, with the probability that `unlike` gives for its class in that world.
+    `rows` holds the resampled items of every replicate by class, `replicate` says from which of
+    them a bag is drawn, `counts` how many items of each class it has. With the probability
+    `novelty` of its class, an item is any labelled one. All bags of a replicate use its stream.
     """
     n = np.uint64(rows.shape[1])
     place = 0
-    state = seed
     for b in range(len(counts)):
-        w = world[b]
+        r = replicate[b]
+        state = streams[r]
         for c in range(counts.shape[1]):
-            first, length = starts[c], np.uint64(sizes[c])
-            border = np.uint64(unlike[w, c] * 4294967296.0)
+            first, length = starts[c], np.uint64(drawn_from[c])
+            border = np.uint64(novelty[r, c] * 4294967296.0)
             for _ in range(counts[b, c]):
                 state += GAMMA
                 z = state
@@ -42,5 +49,19 @@ def draw_items(
                 if (z & LOW) < border:
                     out[place] = (high * n) >> HALF
                 else:
-                    out[place] = rows[w, first + np.int64((high * length) >> HALF)]
+                    out[place] = rows[r, first + np.int64((high * length) >> HALF)]
+                place += 1
+
+
+@njit(cache=True)
+def spread_items(
+    rows: Any, starts: Any, sizes: Any, replicate: Any, counts: Any, out: Any
+) -> None:
+    """Fill `out` with items at even steps through the resampled items of each class."""
+    place = 0
+    for b in range(len(counts)):
+        r = replicate[b]
+        for c in range(counts.shape[1]):
+            for i in range(counts[b, c]):
+                out[place] = rows[r, starts[c] + ((2 * i + 1) * sizes[c]) // (2 * counts[b, c])]
                 place += 1

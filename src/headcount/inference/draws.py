@@ -1,0 +1,270 @@
+"""Joint draws of the prevalences of many bags: the one object from which uncertainty is computed.
+
+A draw is an array (bag, replicate, class) on the simplex. A replicate is one bootstrap of the
+labelled items, shared by all bags, so that the error which the labelled items cause is the same
+function of the prevalences in every bag. Intervals, unions, differences and population targets are
+arithmetic on draws.
+
+Model: the share of a class in a bag has a truncated normal distribution with the posterior moments
+of that bag. Its normal score is the sum of two independent parts: the error of the labelled items
+in that replicate (`labelled_error`), and the sampling error of the bag's own items, which is
+multinomial. (A Gaussian copula with truncated normal margins.) The random numbers of the second
+part come from a hash of the bag's content, so a bag's draws depend on the seed, the labelled items
+and that bag alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from headcount._core.types import Bools, Floats, Ints
+from headcount.exceptions import InputError
+from headcount.inference.intervals import Interval, bounds, truncated_normal
+from headcount.inference.labelled_error import LabelledError
+from headcount.kernels.random import keyed_uniforms
+from headcount.kernels.simplex import clip_and_normalise
+
+NUMBERS_PER_BATCH = 1 << 22  # values of draws held in memory at once
+POSTERIOR_COUNT = 1.0  # pseudo-count of the flat prior on a population's prevalence
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Joint draws of prevalences, by their moments and by how bags depend on each other.
+
+    Attributes
+    ----------
+    classes : array of shape (classes,)
+    estimates : array of shape (bags, classes)
+    mean, variance : arrays of shape (bags, classes)
+        Posterior moments of the prevalences.
+    sizes : array of shape (bags,)
+        Items of each bag.
+    labelled_share : array of shape (bags, classes)
+        Share of the variance that is due to the labelled items, and so common to all bags.
+    keys : array of shape (bags,)
+        Hash of each bag's content.
+    labelled : LabelledError or None
+        Errors of the replicates; None where bags do not share them.
+    known : array of shape (bags,)
+        Whether anything is known of the bag; the interval of other bags is [0, 1].
+    values : array of shape (bags, replicates, classes), optional
+        The draws themselves, where they do not follow from the moments.
+    n_replicates, seed : int
+    """
+
+    classes: NDArray[Any]
+    estimates: Floats
+    mean: Floats
+    variance: Floats
+    sizes: Floats
+    labelled_share: Floats
+    keys: NDArray[np.uint64]
+    known: Bools
+    labelled: LabelledError | None = None
+    values: Floats | None = None
+    n_replicates: int = 300
+    seed: int = 0
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    @classmethod
+    def uninformative(cls, classes: NDArray[Any], estimates: Floats, sizes: Any) -> Draws:
+        """Draws for bags of which nothing is known: uniform on the simplex."""
+        k = len(classes)
+        n = len(estimates)
+        rng = np.random.default_rng(0)
+        flat = np.tile(rng.dirichlet(np.ones(k), size=(1, 300)), (n, 1, 1))
+        drawn = cls.of_values(classes, estimates, flat, sizes)
+        return replace(drawn, known=np.zeros(n, dtype=bool))
+
+    @classmethod
+    def of_values(cls, classes: NDArray[Any], estimates: Floats, values: Any, sizes: Any) -> Draws:
+        """Draws that are given, such as those of a posterior."""
+        exact = np.asarray(values, dtype=np.float64)
+        n = len(exact)
+        return cls(
+            classes,
+            estimates,
+            exact.mean(axis=1),
+            exact.var(axis=1),
+            np.asarray(sizes, dtype=float),
+            np.zeros((n, exact.shape[2])),
+            np.arange(n, dtype=np.uint64),
+            np.ones(n, dtype=bool),
+            values=exact,
+            n_replicates=exact.shape[1],
+        )
+
+    def take(self, bags: Any) -> Draws:
+        """Draws of some of the bags."""
+        names = ("estimates", "mean", "variance", "sizes", "labelled_share", "keys", "known")
+        parts: dict[str, Any] = {name: getattr(self, name)[bags] for name in names}
+        return replace(self, **parts, values=None if self.values is None else self.values[bags])
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Draws]) -> Draws:
+        """Draws of the bags of all parts, which come from one quantifier."""
+        if len(parts) == 1:
+            return parts[0]
+        names = ("estimates", "mean", "variance", "sizes", "labelled_share", "keys", "known")
+        joined: dict[str, Any] = {n: np.concatenate([getattr(p, n) for p in parts]) for n in names}
+        given = [p.values for p in parts if p.values is not None]
+        values = np.concatenate(given) if len(given) == len(parts) else None
+        if given and values is None:
+            values = np.concatenate([p.array() for p in parts])
+        return replace(parts[0], **joined, values=values)
+
+    def array(self) -> Floats:
+        """Values of shape (bags, replicates, classes), each on the simplex."""
+        if self.values is not None:
+            return self.values
+        share = np.clip(self.labelled_share, 0.0, 1.0)[:, None, :]
+        scores = np.sqrt(1.0 - share) * self._sampling_scores()
+        if self.labelled is not None:
+            error = self.labelled.at(self.mean)
+            scale = np.maximum(np.sqrt(self.labelled.variance(self.mean)), 1e-12)
+            scores = scores - np.sqrt(share) * error / scale[:, None, :]
+        return self._shares(scores)
+
+    def chunks(self) -> Iterator[tuple[slice, Floats]]:
+        """Some bags at a time with their values, in bounded memory."""
+        step = max(1, NUMBERS_PER_BATCH // (self.n_replicates * len(self.classes)))
+        for start in range(0, len(self), step):
+            part = slice(start, start + step)
+            yield part, self.take(part).array()
+
+    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> Interval:
+        """Highest-density interval of each class, from the moments.
+
+        Parameters
+        ----------
+        simultaneous : bool
+            Whether all classes of a bag are to be inside at once.
+        """
+        levels: Any = level
+        if simultaneous:
+            levels = np.concatenate([self._joint_levels(p, v, level) for p, v in self.chunks()])
+            levels = levels[:, None]
+        low, high = bounds(self.mean, self.variance, levels)
+        open_ = ~self.known[:, None]
+        low = np.where(open_, 0.0, np.minimum(low, self.estimates))
+        high = np.where(open_, 1.0, np.maximum(high, self.estimates))
+        return Interval(self.classes, self.estimates, low, high, self.variance, level)
+
+    def scaled(self, factor: Floats | float) -> Draws:
+        """Draws whose standard deviations are multiplied by a factor."""
+        if self.values is not None:
+            around = self.mean[:, None, :] + (self.values - self.mean[:, None, :]) * factor
+            moved = clip_and_normalise(around.reshape(-1, around.shape[2])).reshape(around.shape)
+            return replace(self, variance=self.variance * factor**2, values=moved)
+        return replace(self, variance=self.variance * factor**2)
+
+    def about(self, estimates: Floats) -> Draws:
+        """Same draws with other point estimates, which the intervals reach to."""
+        return replace(self, estimates=estimates)
+
+    def population(self) -> Draws:
+        """Draws for the populations that the bags are random samples of.
+
+        Given a bag of n items with share p, its population has a Dirichlet posterior under a flat
+        prior, whose variance p (1 - p) / (n + 1) comes on top.
+        """
+        n = self.sizes[:, None] + POSTERIOR_COUNT
+        extra = np.maximum(self.mean * (1 - self.mean) - self.variance, 0.0) / n
+        extra += self.mean * (1 - self.mean) * (self.variance <= 0) / n
+        total = self.variance + extra
+        share = self.labelled_share * self.variance / np.maximum(total, 1e-300)
+        drawn = replace(self, variance=total, labelled_share=share)
+        if self.values is None:
+            return drawn
+        noise = self._sampling_scores() * np.sqrt(extra)[:, None, :]
+        moved = clip_and_normalise((self.values + noise).reshape(-1, noise.shape[2]))
+        return replace(drawn, values=moved.reshape(noise.shape))
+
+    def union(self, owner: Ints, weights: Floats | None = None) -> Draws:
+        """Draws of bags that are merged, as weighted means of their draws, replicate by replicate.
+
+        Parameters
+        ----------
+        owner : array of shape (bags,)
+            Number of the union that each bag belongs to.
+        weights : array of shape (bags,), optional
+            By default the sizes of the bags.
+        """
+        weights = self.sizes if weights is None else np.asarray(weights, dtype=float)
+        n = int(owner.max()) + 1
+        share = weights / np.bincount(owner, weights, minlength=n)[owner]
+        k = len(self.classes)
+        values = np.zeros((n, self.n_replicates, k))
+        estimates = np.zeros((n, k))
+        np.add.at(estimates, owner, share[:, None] * self.estimates)
+        for part, drawn in self.chunks():
+            np.add.at(values, owner[part], share[part, None, None] * drawn)
+        keys = np.zeros(n, dtype=np.uint64)
+        np.add.at(keys, owner, self.keys)
+        merged = Draws.of_values(self.classes, estimates, values, np.bincount(owner, self.sizes))
+        known = np.bincount(owner, ~self.known, minlength=n) == 0
+        return replace(merged, keys=keys, known=known, seed=self.seed)
+
+    def merge_classes(self, groups: Sequence[Sequence[int]], names: Sequence[Any]) -> Draws:
+        """Draws for sums of classes, such as all but a few."""
+        parts = [self.estimates[:, list(g)].sum(axis=1) for g in groups]
+        values = np.stack([self.array()[:, :, list(g)].sum(axis=2) for g in groups], axis=2)
+        merged = Draws.of_values(np.asarray(names), np.column_stack(parts), values, self.sizes)
+        return replace(merged, keys=self.keys, known=self.known, seed=self.seed)
+
+    def differences(self, reference: Draws) -> tuple[Floats, Floats]:
+        """Mean and variance of each bag's difference from the one bag of a reference.
+
+        The error due to the labelled items cancels as far as the prevalences agree.
+        """
+        if self.n_replicates != reference.n_replicates:
+            raise InputError("draws that are compared need the same number of replicates.")
+        base = reference.array()[0]
+        mean, variance = np.empty((2, *self.mean.shape))
+        for part, drawn in self.chunks():
+            gap = drawn - base
+            mean[part], variance[part] = gap.mean(axis=1), gap.var(axis=1)
+        return mean, variance
+
+    def _sampling_scores(self) -> Floats:
+        """Standard normal scores with the correlations of multinomial counts at the means."""
+        n, r, k = len(self), self.n_replicates, len(self.classes)
+        uniform = keyed_uniforms(self.seed, self.keys, r * k).reshape(n, r, k)
+        normal = ndtri(uniform)
+        smooth = (self.mean * self.sizes[:, None] + 1 / k) / (self.sizes[:, None] + 1)
+        p = smooth / smooth.sum(axis=1, keepdims=True)
+        root = np.sqrt(p)[:, None, :]
+        counts = root * normal - p[:, None, :] * (root * normal).sum(axis=2, keepdims=True)
+        return np.asarray(counts / np.sqrt(np.maximum(p * (1 - p), 1e-12))[:, None, :])
+
+    def _shares(self, scores: Floats) -> Floats:
+        """Draws on the simplex with the bags' moments and these normal scores."""
+        mirrored = self.mean > 0.5
+        near = np.where(mirrored, 1 - self.mean, self.mean)
+        centre, scale = (a[:, None, :] for a in truncated_normal(near, self.variance))
+        sign = np.where(mirrored, -1.0, 1.0)[:, None, :]
+        below = ndtr(-centre / scale)
+        quantile = below + (1 - below) * ndtr(sign * scores)
+        values = centre + scale * ndtri(np.clip(quantile, 1e-300, 1 - 1e-16))
+        values = np.where(mirrored[:, None, :], 1 - values, values)
+        # Conditioning normal shares on their sum moves each in proportion to its variance.
+        part = np.maximum(self.variance, 1e-18) / np.maximum(self.variance, 1e-18).sum(axis=1)[:, None]
+        values += (1.0 - values.sum(axis=2, keepdims=True)) * part[:, None, :]
+        return clip_and_normalise(values.reshape(-1, values.shape[2])).reshape(values.shape)
+
+    def _joint_levels(self, part: slice, values: Floats, level: float) -> Floats:
+        """Level of each class at which all classes of a bag are inside with the level asked for."""
+        sd = np.sqrt(np.maximum(self.variance[part], 1e-14))
+        worst = (np.abs(values - self.mean[part][:, None, :]) / sd[:, None, :]).max(axis=2)
+        reach = np.quantile(worst, level, axis=1)
+        k = len(self.classes)
+        return np.asarray(np.clip(2 * ndtr(reach) - 1, level, 1 - (1 - level) / k))
