@@ -14,7 +14,6 @@ same size as that of the half that was fitted, which is allowed for.
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np

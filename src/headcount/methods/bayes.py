@@ -14,8 +14,8 @@ from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError, choose
-from headcount.inference.diagnostics import misfit_of
 from headcount.inference.draws import Draws
+from headcount.inference.goodness_of_fit import misfit_of
 from headcount.inference.posteriors import (
     BURN,
     FLAT,

@@ -20,8 +20,9 @@ from headcount._core.types import Floats
 from headcount.bags import Bags
 from headcount.exceptions import InputError, UnreliableWarning
 from headcount.inference.calibration import calibrate_width
-from headcount.inference.diagnostics import Diagnosis, diagnose_scores
+from headcount.inference.diagnosis import Diagnosis
 from headcount.inference.draws import Draws
+from headcount.inference.goodness_of_fit import diagnose_scores
 from headcount.inference.sampling import DrawSettings, draw_prevalences
 from headcount.methods.base import Quantifier, check_pool, count_items
 from headcount.scores.calibration import Calibrator, make_calibrator
