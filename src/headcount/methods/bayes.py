@@ -39,10 +39,10 @@ from headcount.scores.calibration import (
     FLOOR,
     Calibrator,
     logits_of,
-    make_calibrator,
     resampled,
     resampled_rows,
 )
+from headcount.scores.calibrators import make_calibrator
 from headcount.scores.scorer import Held, View, in_own_order
 
 LIKELIHOODS = ["posteriors", "histograms", "kernels"]

@@ -22,7 +22,8 @@ from headcount.inference.diagnostics import Diagnosis, diagnose_scores
 from headcount.inference.intervals import Interval, simulate_interval
 from headcount.inference.spread import Request
 from headcount.methods.base import Quantifier, check_pool, count_items
-from headcount.scores.calibration import Calibrator, make_calibrator
+from headcount.scores.calibration import Calibrator
+from headcount.scores.calibrators import make_calibrator
 from headcount.scores.crossfit import cross_fit
 from headcount.scores.scorer import Held, Scorer, View
 

@@ -19,7 +19,6 @@ from sklearn.isotonic import IsotonicRegression
 
 from headcount._core.convergence import ConvergenceWarning
 from headcount._core.types import Bools, Floats, Ints
-from headcount.exceptions import InputError, choose
 from headcount.kernels.simplex import from_each_against_rest, rest_columns
 
 FLOOR = 1e-12  # posteriors below this are raised to it, so that exact 0 and 1 do no harm
@@ -166,36 +165,6 @@ class IsotonicCalibrator(Calibrator):
                 for c, curve in zip(rest_columns(margins.shape[1]), self.curves_, strict=True)
             ]
         )
-
-
-CALIBRATORS: dict[str, Calibrator] = {
-    "platt": PlattCalibrator(),
-    "isotonic": IsotonicCalibrator(),
-    "temperature": SoftmaxCalibrator(),
-    "ts": SoftmaxCalibrator(),
-    "bcts": SoftmaxCalibrator(bias=True),
-    "vs": SoftmaxCalibrator(per_class=True, bias=True),
-    "nbvs": SoftmaxCalibrator(per_class=True),
-}
-
-
-def make_calibrator(spec: str | Calibrator | None) -> Calibrator | None:
-    """Fresh calibrator from a name, another calibrator, or None for no calibration."""
-    if spec is None or spec == "none":
-        return None
-    if spec == "curves":
-        from headcount.scores.curves import CurveCalibrator
-
-        return CurveCalibrator()
-    if isinstance(spec, str):
-        spec = CALIBRATORS[choose("calibrator", spec, [*CALIBRATORS, "curves", "none"])]
-    elif not (hasattr(spec, "fit") and hasattr(spec, "transform")):
-        raise InputError(
-            f"calibrator must be a name ({', '.join(CALIBRATORS)}, curves), None, or an object "
-            f"with fit and transform, got {spec!r}."
-        )
-    fresh: Calibrator = clone(spec, safe=False)
-    return fresh
 
 
 def resampled(

@@ -18,7 +18,8 @@ from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
-from headcount.scores.calibration import Calibrator, logits_of, make_calibrator
+from headcount.scores.calibration import Calibrator, logits_of
+from headcount.scores.calibrators import make_calibrator
 from headcount.scores.together import score_by_all
 
 EQUAL = 1e-12  # by which scores that are the same may differ
