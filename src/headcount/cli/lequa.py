@@ -114,7 +114,7 @@ def build(
     from headcount.data import read_table
     from headcount.exceptions import InputError, choose
     from headcount.lequa.build import SENTIMENT, Recipe, build_lab
-    from headcount.lequa.task import open_task
+    from headcount.lequa.opening import open_task
 
     choose("format", layout, ["compact", "official"])
     choose("form", form, ["vector", "text", "both"])
@@ -163,8 +163,8 @@ def leak(
     limit: Annotated[float, typer.Option(help="Share of the error; above it, exit code 1.")] = 0.1,
 ) -> None:
     """Measure how much the items that test samples share give away about the gold."""
+    from headcount.lequa.opening import open_task
     from headcount.lequa.solve import measure_leak
-    from headcount.lequa.task import open_task
 
     found = measure_leak(open_task(task, gold), vectorizer)
     typer.echo(f"{found}.")
@@ -181,8 +181,8 @@ def convert(
     import shutil
 
     from headcount.exceptions import InputError
+    from headcount.lequa.opening import open_task
     from headcount.lequa.publish import write_official
-    from headcount.lequa.task import open_task
 
     if output.exists():
         raise InputError(f"{str(output)!r} exists; give another folder.")
@@ -209,10 +209,10 @@ def run(
 ) -> None:
     """Solve a task with one method and write a submission."""
     from headcount.exceptions import InputError, choose
+    from headcount.lequa.opening import open_task
     from headcount.lequa.runs import write_run
     from headcount.lequa.score import score_runs
     from headcount.lequa.solve import solve
-    from headcount.lequa.task import open_task
     from headcount.selection.search import setting_text
     from headcount.study.build import quantifier_classes
 
@@ -282,8 +282,8 @@ def baselines(
     """
     from headcount.exceptions import InputError
     from headcount.inference.significance import LEGEND
+    from headcount.lequa.opening import open_task
     from headcount.lequa.solve import run_baselines
-    from headcount.lequa.task import open_task
 
     if to is not None and token is None:
         raise InputError("a token is needed to post runs: give it by --token or HEADCOUNT_TOKEN.")
