@@ -18,9 +18,10 @@ from headcount.inference.significance import Nemenyi, critical_distance
 from headcount.report import figures
 from headcount.site.boards import Board, Row, load_errors, remember
 from headcount.site.errors import ForbiddenError, NotFoundError
-from headcount.site.golds import current_gold, run_estimates, truth_of
+from headcount.site.golds import current_gold
 from headcount.site.models import Run
 from headcount.site.runs import get_task
+from headcount.site.scoring import run_estimates, truth_of
 
 if TYPE_CHECKING:
     from headcount.site.context import Site
