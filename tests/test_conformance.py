@@ -9,7 +9,7 @@ import headcount
 from headcount.measures import DEFINITIONS
 from headcount.methods.registry import named_methods
 from headcount.methods.solvers import SmoothedEM, StableEM
-from headcount.scores.calibration import CALIBRATORS
+from headcount.scores.calibrators import CALIBRATORS
 from headcount.testing import QUANTIFIER_CHECKS, check_measure, check_protocol, check_quantifier
 from headcount.testing.quantifiers import clone
 
