@@ -10,7 +10,6 @@ import typer
 from headcount.cli.lab import app as lab_app
 from headcount.cli.lequa import app as lequa_app
 from headcount.cli.study import app as study_app
-from headcount.cli.submit import submit
 from headcount.cli.tables import estimate, fit, monitor, report
 
 app = typer.Typer(
@@ -25,7 +24,6 @@ for command in (fit, estimate, report, monitor):
     app.command()(command)
 app.add_typer(study_app, name="study")
 app.add_typer(lequa_app, name="lequa")
-lequa_app.command()(submit)
 app.add_typer(lab_app, name="lab")
 
 
