@@ -18,7 +18,8 @@ from headcount.lequa.tasks import is_baseline
 from headcount.report.page import frame_table, page
 from headcount.report.pieces import estimate_figures, pairs_details, rank_diagram, shift_figures
 
-ENOUGH = 10  # samples that tests need
+# Samples: rank tests are approximate below about ten (Demšar, 2006, JMLR 7, section 3.2.2).
+MIN_SAMPLES_FOR_TESTS = 10
 # What each year's official script prints, in its order.
 OFFICIAL = {"rae": "MRAE", "ae": "MAE", "nmd": "MNMD", "macro-nmd": "macro-NMD"}
 BOARD_NOTE = (
@@ -72,7 +73,7 @@ class Scores:
         errors = self.errors[name]
         if len(errors) < 2:
             return {}
-        if len(next(iter(errors.values()))) < 10:
+        if len(next(iter(errors.values()))) < MIN_SAMPLES_FOR_TESTS:
             return {min(errors, key=lambda run: float(errors[run].mean())): "best"}
         names = list(errors)
         outcome = against_best(np.column_stack([errors[n] for n in names]), names)
@@ -213,7 +214,7 @@ def section(
     first = next(iter(scores.errors))
     values = scores.errors[first]
     n_samples = len(next(iter(values.values())))
-    if len(values) > 1 and n_samples >= ENOUGH:
+    if len(values) > 1 and n_samples >= MIN_SAMPLES_FOR_TESTS:
         names = list(values)
         parts.append(f"<h{level}>Tests</h{level}>")
         errors = np.column_stack([values[n] for n in names])

@@ -36,7 +36,7 @@ from headcount.measures import Measure, measure
 from headcount.methods.base import Tags
 from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.calibration import (
-    FLOOR,
+    POSTERIOR_FLOOR,
     Calibrator,
     logits_of,
     resampled,
@@ -223,8 +223,8 @@ class BayesQuantifier(ScoreQuantifier):
 
     def _posterior_by(self, calibrator: Calibrator | None, raw: Floats) -> Floats:
         if calibrator is None:
-            return np.clip(raw, FLOOR, 1.0)
-        return np.clip(calibrator.transform(logits_of(raw, self.kind_)), FLOOR, 1.0)
+            return np.clip(raw, POSTERIOR_FLOOR, 1.0)
+        return np.clip(calibrator.transform(logits_of(raw, self.kind_)), POSTERIOR_FLOOR, 1.0)
 
     def _calibrated(self, raw: Floats) -> Floats:
         known = self.main_calibrator_

@@ -22,7 +22,7 @@ from headcount.methods.base import Quantifier, check_quantifier_type
 from headcount.methods.meta import DelegatingQuantifier
 from headcount.scores.splits import make_splits
 
-KEEP = 0.1  # share of the simulated bags that is near enough to an estimate
+NEAR_SHARE = 0.1  # of the simulated bags: those nearest to an estimate
 
 
 @dataclass(eq=False, repr=False)
@@ -106,5 +106,5 @@ class WithIntervals(DelegatingQuantifier):
         """Estimates with the bounds that bags of the folds have shown."""
         estimates = self.predict_bags(X, bags)
         near = np.maximum(np.searchsorted(self.sizes_, bags.sizes, side="right") - 1, 0)
-        spread = from_pairs(self.found_[near], self.truths_[near], estimates, request, KEEP)
+        spread = from_pairs(self.found_[near], self.truths_[near], estimates, request, NEAR_SHARE)
         return Interval.from_spread(self.classes_, estimates, spread, request.level)

@@ -27,7 +27,7 @@ from headcount.scores.joined import StackedClassifier
 from headcount.scores.kinds import ITEMS_AT_ONCE, check_finite, score_items
 from headcount.text.tfidf import TfIdf, weigh_for_all
 
-FEW = 20_000  # texts whose pieces are held in memory at once
+TEXTS_PER_BATCH = 20_000  # whose pieces are held in memory at once
 
 
 def score_by_all(
@@ -166,7 +166,10 @@ class _Hashed:
 
     def __call__(self, X: Any) -> list[Floats]:
         n = _num_samples(X)
-        parts = [self._score(_safe_indexing(X, slice(i, i + FEW))) for i in range(0, n, FEW)]
+        parts = [
+            self._score(_safe_indexing(X, slice(i, i + TEXTS_PER_BATCH)))
+            for i in range(0, n, TEXTS_PER_BATCH)
+        ]
         empty = self._score(X) if not parts else []
         return [np.vstack(several) for several in zip(*parts, strict=True)] if parts else empty
 

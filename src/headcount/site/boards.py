@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headcount.site.context import Site
 
 Scored = tuple[int, bool, dict[str, float], dict[str, float], dict[str, str]]
-KEPT = 64  # boards and figures that a process remembers
+MAX_REMEMBERED_BOARDS = 64  # boards and figures, per process
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def remember(site: Site, key: Any, work: Any) -> Any:
     if key in site.boards:
         return site.boards[key]
     result = work()
-    while len(site.boards) >= KEPT:
+    while len(site.boards) >= MAX_REMEMBERED_BOARDS:
         site.boards.pop(next(iter(site.boards)), None)
     site.boards[key] = result
     return result

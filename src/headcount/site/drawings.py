@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headcount.site.context import Site
 
 KINDS = ("ranks", "shift", "diagonal")
-MOST = 6  # runs side by side in one plot
+MAX_RUNS_PER_PLOT = 6  # side by side
 _drawing = threading.Lock()  # matplotlib has global state
 _STYLE = (
     "<style>svg{color:#1b1d21}svg text{fill:currentColor}"
@@ -79,7 +79,7 @@ def draw(
 
 def _chosen(board: Board, run_ids: tuple[int, ...]) -> tuple[Row, ...]:
     found = tuple(row for row in board.rows if row.run_id in run_ids)
-    return (found or board.rows)[:MOST]
+    return (found or board.rows)[:MAX_RUNS_PER_PLOT]
 
 
 def _draw(

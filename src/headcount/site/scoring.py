@@ -16,7 +16,7 @@ from headcount.site.golds import gold_row, pack_array, unpack_array
 from headcount.site.lab import LabTask
 from headcount.site.models import Announcement, Gold, Phase, Run, RunFile, Score, Task, User
 
-BATCH = 20  # runs that are scored in one transaction
+RUNS_PER_TRANSACTION = 20  # that are scored
 
 
 def truth_of(site: Site, gold: Gold, lab_task: LabTask) -> Floats:
@@ -79,7 +79,7 @@ def correct_gold(
         )
         gold = gold_row(task.id, split, (last or 0) + 1, truth, note, at, current=False)
         session.add(gold)
-    while _score_some(site, gold, lab_task, BATCH):
+    while _score_some(site, gold, lab_task, RUNS_PER_TRANSACTION):
         pass
     with site.database.writing() as session:
         session.get_one(Task, task.id, with_for_update=True)  # uploads wait for this transaction
