@@ -32,8 +32,7 @@ from headcount.data.sheets import SHEETS, Sheet
 from headcount.data.tables import KINDS, table_kind
 from headcount.exceptions import InputError, choose
 
-# Rows read at once: ten columns of numbers take 20 MB (benchmarks/stream.py: speed and memory).
-ROWS_PER_BATCH = 1 << 18
+ROWS = 1 << 18  # rows of a part of a Parquet file
 BLOCK = 1 << 24  # bytes of a part of a text file
 JSON = (".jsonl", ".ndjson")
 FRAME = "data frame"
@@ -221,7 +220,7 @@ def columns_of(source: Source, encoding: str = "utf8") -> list[str]:
 
 def _frame(source: Source, columns: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     _check_names(source, columns, list(frame_names(source.frame)))
-    for batch in frame_batches(source.frame, list(columns), ROWS_PER_BATCH):
+    for batch in frame_batches(source.frame, list(columns), ROWS):
         yield cast_cells(batch, columns, source.name)
 
 
@@ -233,7 +232,7 @@ def _parquet(
     with pq.ParquetFile(source.path) as file:
         _check_names(source, columns, file.schema_arrow.names)
         total = max(1, file.metadata.num_rows)
-        for batch in file.iter_batches(batch_size=ROWS_PER_BATCH, columns=list(columns)):
+        for batch in file.iter_batches(batch_size=ROWS, columns=list(columns)):
             progress(int(source.size * batch.num_rows / total))
             yield cast_cells(batch.select(list(columns)), columns, source.name)
 
@@ -247,7 +246,7 @@ def _sheet(
     _check_names(source, columns, sheet.names)
     if sheet.others > 1:
         told.sheets[source.name] = sheet.title
-    for batch in sheet.batches(columns, ROWS_PER_BATCH):
+    for batch in sheet.batches(columns, ROWS):
         yield cast_cells(batch, columns, source.name)
     progress(source.size)
 
