@@ -9,11 +9,11 @@ import headcount
 from headcount.measures import DEFINITIONS
 from headcount.methods.registry import named_methods
 from headcount.methods.solvers import SmoothedEM, StableEM
-from headcount.scores.calibration import CALIBRATORS
+from headcount.scores.calibrators import CALIBRATORS
 from headcount.testing import QUANTIFIER_CHECKS, check_measure, check_protocol, check_quantifier
 from headcount.testing.quantifiers import clone
 
-# Texts are its items, which the checks do not make: tests/test_text.py tries it.
+# Texts are its items, which the checks do not make: tests/text/test_text.py tries it.
 CLASSES = sorted(
     {m for n, m in named_methods().items() if n != "TextQuantifier" and isinstance(m, type)},
     key=str,

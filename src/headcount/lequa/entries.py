@@ -24,7 +24,9 @@ FINE: dict[str, list[Any]] = {
 }
 
 STRENGTHS = [0.01, 0.1, 1.0]  # for BayesQuantifier, which learns the rest
-PATIENCE = 1200.0  # seconds: what is tried should depend on the task, not on the machine
+# Seconds, ten times AutoQuantifier's default: what it tries should depend on the task, not on the
+# machine.
+AUTO_BUDGET_SECONDS = 1200.0
 
 
 def lab_entries(
@@ -66,7 +68,8 @@ def _bayes(by: tuple[str, ...], suffix: str = "") -> Method:
 
 def _automatic(by: tuple[str, ...]) -> Method:
     return Method(
-        "AutoQuantifier", AutoQuantifier(measure=by[0], expect="any shift", budget=PATIENCE)
+        "AutoQuantifier",
+        AutoQuantifier(measure=by[0], expect="any shift", budget=AUTO_BUDGET_SECONDS),
     )
 
 

@@ -25,7 +25,8 @@ from headcount.inference.draws import Draws
 from headcount.inference.goodness_of_fit import diagnose_scores
 from headcount.inference.sampling import DrawSettings, draw_prevalences
 from headcount.methods.base import Quantifier, check_pool, count_items
-from headcount.scores.calibration import Calibrator, make_calibrator
+from headcount.scores.calibration import Calibrator
+from headcount.scores.calibrators import make_calibrator
 from headcount.scores.crossfit import cross_fit
 from headcount.scores.scorer import Held, Scorer, View
 

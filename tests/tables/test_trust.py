@@ -12,7 +12,7 @@ from headcount.tables import Inputs, Model
 from headcount.tables.answer import bound_groups, diagnose_groups
 from headcount.tables.kept import Kept
 from headcount.tables.store import Store
-from test_tables import run, write
+from tests.tables.test_tables import run, write
 
 
 def judged(y, k, rng, top):
