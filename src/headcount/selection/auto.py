@@ -270,8 +270,13 @@ class AutoQuantifier(DelegatingQuantifier):
     def _candidates(self, plan: ValidationPlan, n_classes: int) -> list[Candidate]:
         if self.candidates is not None:
             return given_candidates(self.candidates)
-        natural = plan.kind != "drawn"
-        candidates = default_candidates(self.measure, self.expect, n_classes, natural=natural)
+        candidates = default_candidates(
+            self.measure,
+            self.expect,
+            n_classes,
+            natural=plan.kind != "drawn",
+            representative=plan.kind != "too few groups",
+        )
         settings = {"n_jobs": self.n_jobs, "random_state": self.random_state}
         for candidate in candidates:
             candidate.quantifier.set_params(**settings)

@@ -28,6 +28,9 @@ from headcount.scores.sources import Source, is_text
 from headcount.text.tfidf import TfIdf
 from headcount.text.words import MeanVectors
 
+# Work to fit a classifier of so many items, features and one-versus-rest models.
+_Rate = Callable[[Any, float, float, int], float]
+
 
 @dataclass
 class Budget:
@@ -135,8 +138,11 @@ def _fit_cost(classifier: Any, n_items: float, width: float, n_classes: int) -> 
         prepared, width = _prepare(steps[:-1], width)
         return prepared * n_items + _fit_cost(steps[-1], n_items, width, n_classes)
     models = 1 if n_classes == 2 else n_classes
-    cost = next((cost for kind, cost in _RATES.items() if isinstance(classifier, kind)), _linear)
-    return cost(classifier, n_items, width, models) + 1e-6 * n_items * n_classes
+    cost: _Rate = next(
+        (cost for kind, cost in _RATES.items() if isinstance(classifier, kind)), _linear
+    )
+    judging = 1e-6 * n_items * n_classes
+    return judging + cost(classifier, n_items, width, models)
 
 
 def _linear(_model: Any, n_items: float, width: float, n_models: int) -> float:
@@ -153,7 +159,7 @@ def _naive_bayes(_model: Any, n_items: float, width: float, _n_models: int) -> f
 
 def _forest(model: Any, n_items: float, width: float, _n_models: int) -> float:
     """Every node of a tree looks at the square root of the number of features."""
-    return 1.2e-7 * model.n_estimators * n_items * width**0.5
+    return float(1.2e-7 * model.n_estimators * n_items * width**0.5)
 
 
 def _boosting(model: Any, n_items: float, width: float, n_models: int) -> float:
@@ -163,7 +169,7 @@ def _boosting(model: Any, n_items: float, width: float, n_models: int) -> float:
 
 
 # Work to fit each kind of classifier; others are taken for linear models.
-_RATES: dict[type, Callable[[Any, float, float, int], float]] = {
+_RATES: dict[type, _Rate] = {
     LinearDiscriminantAnalysis: _discriminant,
     ComplementNB: _naive_bayes,
     BaseForest: _forest,

@@ -103,7 +103,12 @@ def given_candidates(quantifiers: Mapping[str, ScoreQuantifier]) -> list[Candida
 
 
 def default_candidates(
-    which: str | Measure, expect: str, n_classes: int, *, natural: bool
+    which: str | Measure,
+    expect: str,
+    n_classes: int,
+    *,
+    natural: bool = False,
+    representative: bool = True,
 ) -> list[Candidate]:
     """Candidates in order of preference.
 
@@ -115,6 +120,9 @@ def default_candidates(
     natural : bool
         Whether bags differ by more than class prevalence. Methods that allow for such drift then
         come first, followed by one that corrects nothing.
+    representative : bool
+        Whether the validation bags have such drift too. If not they cannot tell what it takes to
+        allow for it, and methods that trust that there is none are left out.
     """
     two = n_classes == 2
     bayes = _bayes(which, expect)
@@ -124,6 +132,8 @@ def default_candidates(
         for drift in (4.0, 16.0, 1.0):
             candidates.append(_bayes(which, expect, f", drift {drift:g}", drift=drift))
         candidates.append(pcc)
+    if not representative:
+        return candidates
     candidates.append(bayes)
     if measure(which).name == "rae":  # a wide posterior has its best answer by RAE at the border
         candidates.append(_bayes("ae", expect, " for ae, curves"))

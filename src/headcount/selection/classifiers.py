@@ -131,7 +131,7 @@ def fit_classifiers(
         costs = [cross_fit_cost(option, size, data.n_folds) for option in options]
         fits = [i for i, cost in enumerate(costs) if budget.affords(cost)]
         if not fits and number:
-            reason = f"it would take about {min(costs):.0f} units of work"
+            reason = f"it would take {min(costs):.2g} units of work"
             passes += [ClassifierPass(family, (), reason=reason) for family in source.families]
             continue
         chosen = fits[0] if fits else -1
