@@ -196,6 +196,14 @@ class AutoQuantifier(DelegatingQuantifier):
             if not isinstance(q, ScoreQuantifier):
                 raise InputError(f"candidate {name!r} does not work on scores: {q!r}.")
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.classifier is None:  # tables may have categories and missing cells, or be texts
+            tags.input_tags.string = True
+            tags.input_tags.categorical = True
+            tags.input_tags.allow_nan = True
+        return tags
+
     def _labelled(self, X: Any, y: Any, groups: Any) -> Labelled:
         array = check.labels(y)
         check.same_length(_num_samples(X), array)
