@@ -24,7 +24,7 @@ FINE: dict[str, list[Any]] = {
 }
 
 STRENGTHS = [0.01, 0.1, 1.0]  # for BayesQuantifier, which learns the rest
-PATIENCE = 1200.0  # seconds: what is tried should depend on the task, not on the machine
+PATIENCE = 1200.0  # units of work that AutoQuantifier may do
 
 
 def lab_entries(

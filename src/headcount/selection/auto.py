@@ -31,7 +31,6 @@ from headcount.selection.candidates import (
     Candidate,
     Trial,
     default_candidates,
-    given_candidates,
 )
 from headcount.selection.choice import Choice, Errors
 from headcount.selection.classifiers import (
@@ -277,7 +276,7 @@ class AutoQuantifier(DelegatingQuantifier):
 
     def _candidates(self, plan: ValidationPlan, n_classes: int) -> list[Candidate]:
         if self.candidates is not None:
-            return given_candidates(self.candidates)
+            return [Candidate(str(name), q, q) for name, q in self.candidates.items()]
         candidates = default_candidates(
             self.measure,
             self.expect,

@@ -8,15 +8,17 @@ machine, on a fast one and with any number of jobs. The rates were measured by
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.ensemble._forest import BaseForest
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.naive_bayes import ComplementNB
@@ -27,9 +29,6 @@ from headcount.methods.density import KDEyML
 from headcount.scores.sources import Source, is_text
 from headcount.text.tfidf import TfIdf
 from headcount.text.words import MeanVectors
-
-# Work to fit a classifier of so many items, features and one-versus-rest models.
-_Rate = Callable[[Any, float, float, int], float]
 
 
 @dataclass
@@ -132,46 +131,26 @@ def _prepare(steps: list[Any], width: float) -> tuple[float, float]:
 
 
 def _fit_cost(classifier: Any, n_items: float, width: float, n_classes: int) -> float:
-    """Units of work to fit a classifier once, and to judge its held-out scores."""
+    """Units of work to fit a classifier once, and to judge its held-out scores.
+
+    A node of a forest's tree looks at the square root of the number of features. A tree of
+    boosting costs a constant, its histograms, and a look at every item. What is not known is
+    taken for a linear model.
+    """
     if isinstance(classifier, Pipeline):
         steps = [step for _, step in classifier.steps]
         prepared, width = _prepare(steps[:-1], width)
         return prepared * n_items + _fit_cost(steps[-1], n_items, width, n_classes)
     models = 1 if n_classes == 2 else n_classes
-    cost: _Rate = next(
-        (cost for kind, cost in _RATES.items() if isinstance(classifier, kind)), _linear
-    )
-    judging = 1e-6 * n_items * n_classes
-    return judging + cost(classifier, n_items, width, models)
-
-
-def _linear(_model: Any, n_items: float, width: float, n_models: int) -> float:
-    return 1e-7 * n_items * width * n_models
-
-
-def _discriminant(_model: Any, n_items: float, width: float, _n_models: int) -> float:
-    return 4e-8 * n_items * width
-
-
-def _naive_bayes(_model: Any, n_items: float, width: float, _n_models: int) -> float:
-    return 2e-8 * n_items * width
-
-
-def _forest(model: Any, n_items: float, width: float, _n_models: int) -> float:
-    """Every node of a tree looks at the square root of the number of features."""
-    return float(1.2e-7 * model.n_estimators * n_items * width**0.5)
-
-
-def _boosting(model: Any, n_items: float, width: float, n_models: int) -> float:
-    """A tree per model and round: a constant, its histograms, and a look at every item."""
-    per_tree = 3e-4 + width * (5e-7 * (model.max_leaf_nodes or 31) + 3e-9 * n_items)
-    return float(model.max_iter * n_models * per_tree)
-
-
-# Work to fit each kind of classifier; others are taken for linear models.
-_RATES: dict[type, _Rate] = {
-    LinearDiscriminantAnalysis: _discriminant,
-    ComplementNB: _naive_bayes,
-    BaseForest: _forest,
-    HistGradientBoostingClassifier: _boosting,
-}
+    if isinstance(classifier, LinearDiscriminantAnalysis):
+        fit = 4e-8 * n_items * width
+    elif isinstance(classifier, ComplementNB):
+        fit = 2e-8 * n_items * width
+    elif isinstance(classifier, (ExtraTreesClassifier, RandomForestClassifier)):
+        fit = 1.2e-7 * classifier.n_estimators * n_items * width**0.5
+    elif isinstance(classifier, HistGradientBoostingClassifier):
+        histograms = 5e-7 * width * (classifier.max_leaf_nodes or 31)
+        fit = classifier.max_iter * models * (3e-4 + histograms + 3e-9 * n_items * width)
+    else:
+        fit = 1e-7 * n_items * width * models
+    return float(fit + 1e-6 * n_items * n_classes)

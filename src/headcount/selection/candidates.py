@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -95,11 +95,6 @@ def without_calibration(quantifier: AnyQuantifier) -> AnyQuantifier:
     off = {name: False for name in names if name.split("__")[-1] == "calibrate_width"}
     fresh: AnyQuantifier = clone(quantifier).set_params(**off)
     return fresh
-
-
-def given_candidates(quantifiers: Mapping[str, ScoreQuantifier]) -> list[Candidate]:
-    """Candidates that a user gives, with their own settings."""
-    return [Candidate(str(name), q, q) for name, q in quantifiers.items()]
 
 
 def default_candidates(
