@@ -490,12 +490,12 @@ def test_groups_tell_that_counting_is_safer():
 def test_rolling_forward_never_looks_ahead():
     groups = np.repeat(np.array(["2020-01", "2020-02", "2020-03", "2020-04", "2020-05"]), 20)
     codes = np.tile([0, 1], 50)
-    cuts = list(cut_periods(groups, codes, 10, 3))
+    cuts = list(cut_periods(groups, codes, 10))
     assert cuts
     for past, after in cuts:
         assert max(groups[past].tolist()) < min(groups[after].tolist())
         assert np.bincount(codes[past]).min() >= 10
-    assert not list(cut_periods(groups, codes, 60, 3))
+    assert not list(cut_periods(groups, codes, 60))
 
 
 def test_given_bags_are_used_as_they_are():
@@ -545,7 +545,7 @@ def test_a_class_that_appears_late_leaves_the_earlier_dates():
     months = np.repeat([f"2024-{m:02d}" for m in range(1, 11)], 40)
     codes = np.tile(np.arange(2), 200)
     codes[360:400:2] = 2  # the third class is in the last month alone
-    cuts = list(cut_periods(months, codes, 10, 3))
+    cuts = list(cut_periods(months, codes, 10))
     assert len(cuts) == 3
     for past, after in cuts:
         assert max(months[past].tolist()) < min(months[after].tolist())
@@ -557,13 +557,13 @@ def test_groups_are_left_out_whole_and_once():
     codes = np.tile([0, 1], 70)
     codes[:40:2] = 2  # this class is in two groups alone
     seen = []
-    for learnt, other in leave_out_groups(groups, codes, 15, 5):
+    for learnt, other in leave_out_groups(groups, codes, 15):
         assert not set(groups[learnt]) & set(groups[other])
         assert np.bincount(codes[learnt])[np.unique(codes[other])].min() >= 15
         seen += np.unique(groups[other]).tolist()
     assert sorted(seen) == list("abcdefg")
-    assert len(list(leave_out_groups(groups, codes, 15, 2))) == 2
-    assert not list(leave_out_groups(np.repeat("a", 140), codes, 15, 5))
+    assert len(list(leave_out_groups(groups, codes, 15))) == 5
+    assert not list(leave_out_groups(np.repeat("a", 140), codes, 15))
 
 
 def test_groups_are_judged_as_they_are_learnt():

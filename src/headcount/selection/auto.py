@@ -32,7 +32,7 @@ from headcount.selection.candidates import (
     Trial,
     default_candidates,
 )
-from headcount.selection.choice import Choice, Errors
+from headcount.selection.choice import Choice
 from headcount.selection.classifiers import (
     ClassifierPass,
     Labelled,
@@ -252,7 +252,9 @@ class AutoQuantifier(DelegatingQuantifier):
         if not plan.can_compare(best.scorer):
             return self._fall_back(SLD(calibrator="bcts").fit_scorer(best.scorer), **about)
         before = budget.spent
-        bags = _make_bags(best, plan, budget, say)
+        say(f"making bags with {best.name}")
+        budget.spend(N_SPLITS * best.cost(plan.data) if plan.refits else 0.0)
+        bags = plan.bags_for(best)
         candidates = self._candidates(plan, len(best.scorer.classes))
         trials = _try_all(candidates, bags, measure(self.measure), budget, say)
         chosen = bags.select(trials)
@@ -261,13 +263,15 @@ class AutoQuantifier(DelegatingQuantifier):
         self._keep(teach_shift(fitted_method, plan.past()))
         names = [candidate.name for candidate in candidates[: len(trials)]]
         errors = [trial.error for trial in trials]
-        self.results_ = _results(about["measure"], names, trials)
+        failures = [trial.failure for trial in trials]
+        self.results_ = Frame({"method": names, about["measure"]: errors, "failure": failures})
+        next_best = [i for i in np.argsort(errors) if i != chosen and not failures[i]]
         self.choice_ = Choice(
             method=names[chosen],
             error=errors[chosen],
             n_bags=len(bags.sizes),
             size=int(np.median(bags.sizes)),
-            others=_next_best(names, errors, chosen),
+            others=tuple((names[i], errors[i]) for i in next_best[:3]),
             bags=plan.kind,
             work=(before, budget.spent - before),
             **about,
@@ -303,7 +307,7 @@ class AutoQuantifier(DelegatingQuantifier):
         """Take SLD without comparison."""
         self._keep(fitted)
         name = "SLD, bcts" if fitted.calibrator else "SLD"
-        self.results_ = _results(about["measure"], [name], [Trial(np.full(1, np.nan))])
+        self.results_ = Frame({"method": [name], about["measure"]: [np.nan], "failure": [""]})
         self.choice_ = Choice(name, float("nan"), n_bags=0, size=0, bags="none", **about)
         return self
 
@@ -315,28 +319,15 @@ class AutoQuantifier(DelegatingQuantifier):
 def _affordable(
     fitted: list[ClassifierPass], plan: ValidationPlan, budget: Budget
 ) -> list[ClassifierPass]:
-    """Classifiers that can be selected: all, or those that can be refitted to left-out groups.
+    """Classifiers that can be fitted again for the bags with half of the work that is left.
 
-    Half of the work that is left is for refits, of which there are at least two.
+    The cheapest is always one of them.
     """
     if not plan.refits:
         return fitted
-    costs = [p.cost(plan.data) for p in fitted]
-    limit = max(min(costs), budget.left / 2 / 2)
+    costs = [N_SPLITS * p.cost(plan.data) for p in fitted]
+    limit = max(min(costs), budget.left / 2)
     return [p for p, cost in zip(fitted, costs, strict=True) if cost <= limit]
-
-
-def _make_bags(
-    best: ClassifierPass, plan: ValidationPlan, budget: Budget, say: Say
-) -> ValidationBags:
-    """Make validation bags, after as many refits as half of the work that is left allows."""
-    say(f"making bags with {best.name}")
-    if not plan.refits:
-        return plan.bags_for(best)
-    cost = max(best.cost(plan.data), 1e-9)
-    n_splits = int(np.clip(budget.left / 2 / cost, 2, N_SPLITS))
-    budget.spend(n_splits * cost)
-    return plan.bags_for(best, n_splits)
 
 
 def _try_all(
@@ -354,13 +345,3 @@ def _try_all(
     if all(trial.failure for trial in trials):
         raise InputError(f"every candidate failed; the first: {trials[0].failure}")
     return trials
-
-
-def _results(which: str, names: list[str], trials: list[Trial]) -> Frame:
-    errors, failures = [t.error for t in trials], [t.failure for t in trials]
-    return Frame({"method": names, which: errors, "failure": failures})
-
-
-def _next_best(names: list[str], errors: list[float], chosen: int) -> Errors:
-    order = [i for i in np.argsort(errors) if i != chosen and np.isfinite(errors[i])]
-    return tuple((names[i], errors[i]) for i in order[:3])

@@ -155,7 +155,7 @@ class ValidationPlan:
         if self.data.groups is None:
             return "drawn"
         for kind in ("periods", "groups") if self.periods else ("groups",):
-            if any(self._left_out(kind, N_SPLITS)):
+            if any(self._left_out(kind)):
                 return kind
         return "too few groups"
 
@@ -181,8 +181,8 @@ class ValidationPlan:
             return None
         return Bags.from_groups(groups).with_truth(self.data.y)
 
-    def bags_for(self, chosen: ClassifierPass, n_splits: int = N_SPLITS) -> ValidationBags:
-        """Bags scored by a classifier, which is fitted again at most `n_splits` times."""
+    def bags_for(self, chosen: ClassifierPass) -> ValidationBags:
+        """Bags scored by a classifier, which is fitted again for groups that are left out."""
         scorer = chosen.scorer
         assert scorer is not None
         if self.bags is not None:
@@ -190,15 +190,15 @@ class ValidationPlan:
             views = [(scores, self.bags) for scores in scorer.views(self.pool)]
             return ValidationBags([ValidationSplit(scorer, views, self.bags)], independent=True)
         if self.refits:
-            splits = [*self._left_out(self.kind, n_splits)] or self._left_out(self.kind, N_SPLITS)
-            return ValidationBags([self._leave_out(chosen, s) for s in splits], independent=True)
+            splits = [self._leave_out(chosen, split) for split in self._left_out(self.kind)]
+            return ValidationBags(splits, independent=True)
         size = self.size or int(np.clip(len(scorer.codes) // 5, 20, 250))
         return ValidationBags(draw_bags(scorer, self.expect, size, self.seed), independent=False)
 
-    def _left_out(self, kind: str, n_splits: int) -> Iterator[Split]:
+    def _left_out(self, kind: str) -> Iterator[Split]:
         assert self.data.groups is not None
         cut = cut_periods if kind == "periods" else leave_out_groups
-        return cut(self.data.groups, self.codes, MIN_PER_CLASS, n_splits)
+        return cut(self.data.groups, self.codes, MIN_PER_CLASS)
 
     def _leave_out(self, chosen: ClassifierPass, split: Split) -> ValidationSplit:
         """Bags are groups; classifiers and methods learn from the items of other groups."""
@@ -241,33 +241,29 @@ def _draw(scorer: Scorer, codes: Ints, expect: str, size: int, seed: int) -> Bag
     return Bags.from_lists(lists, len(codes)).with_truth(codes, classes=classes)
 
 
-def leave_out_groups(
-    groups: NDArray[Any], codes: Ints, min_per_class: int, n_splits: int
-) -> Iterator[Split]:
+def leave_out_groups(groups: NDArray[Any], codes: Ints, min_per_class: int) -> Iterator[Split]:
     """Split into the items of some groups and those of all others; each group is left out once.
 
     Classes with fewer than `min_per_class` items to learn from are left out of a split.
     """
     names, number = np.unique(groups, return_inverse=True)
-    n_splits = min(n_splits, len(names))
+    n_splits = min(N_SPLITS, len(names))
     part = np.random.default_rng(0).permutation(len(names)) % n_splits
     for p in range(n_splits if n_splits > 1 else 0):
         own = part[number] == p
         yield from _known_classes(~own, own, codes, min_per_class)
 
 
-def cut_periods(
-    groups: NDArray[Any], codes: Ints, min_per_class: int, n_splits: int
-) -> Iterator[Split]:
+def cut_periods(groups: NDArray[Any], codes: Ints, min_per_class: int) -> Iterator[Split]:
     """Split into the items before a date, and those from there to the next date.
 
-    There are three dates at most, the first after 40 % of the items, so that the earliest split
+    There are at most three dates, the first after 40 % of the items, so that the earliest split
     has enough to learn from. Classes with fewer than `min_per_class` items to learn from are left
     out of a split.
     """
     names, order = np.unique(groups, return_inverse=True)
     share = np.cumsum(np.bincount(order)) / len(order)
-    starts = np.linspace(0.4, 1, min(3, n_splits) + 1)[:-1]
+    starts = (0.4, 0.6, 0.8)
     ends = np.unique(np.minimum(np.searchsorted(share, starts), len(names) - 2))
     for end, last in zip(ends, [*ends[1:], len(names) - 1], strict=True):
         if end >= 1:  # two periods, so that one of them can be left out
