@@ -122,7 +122,7 @@ def _prepare(steps: list[Any], width: float) -> tuple[float, float]:
         elif isinstance(step, MeanVectors):
             cost, width = cost + 2e-6 * width, 256.0
         elif isinstance(step, Nystroem):
-            cost, width = cost + 5e-9 * step.n_components * width, step.n_components
+            cost, width = cost + 5e-10 * step.n_components * width, step.n_components
         elif type(step).__name__ == "SentenceEncoder":
             cost, width = cost + 3e-4 * width, 384.0
         elif step is not None:
