@@ -1,8 +1,8 @@
 """Calibration of interval width on held-out halves of the labelled items.
 
-Split calibration of a scale factor, as in normalised conformal prediction (Papadopoulos et al. 2008;
-Lei et al. 2018): the method is fitted on one half of the held-out scores, and its posterior moments
-are compared with the known prevalences of bags drawn from the other half. The factor is the
+Split calibration of a scale factor, as in normalised conformal prediction (Papadopoulos et al.
+2008; Lei et al. 2018): the method is fitted on one half of the held-out scores, and its posterior
+moments are compared with the known prevalences of bags drawn from the other half. The factor is the
 empirical 95 % quantile of the standardised errors over that of a normal distribution. It covers
 whatever makes intervals too narrow: small classes, calibrators and densities that fit the very
 items that simulated bags are drawn from, methods that are nonlinear near the border of the simplex.

@@ -313,7 +313,7 @@ class BayesQuantifier(ScoreQuantifier):
 
     def fit_copy(self, scorer: Scorer) -> Self:
         """A copy that learns from another classifier pass, for its twin alone."""
-        fresh = clone(self).set_params(calibrate_width=False, n_worlds=0)
+        fresh: Self = clone(self).set_params(calibrate_width=False, n_worlds=0)
         return fresh.fit_scorer(scorer)
 
     def draw(self, views: Sequence[View], sizes: Any, settings: DrawSettings) -> Draws:

@@ -161,7 +161,8 @@ class ScoreQuantifier(Quantifier):
 
     def fit_copy(self, scorer: Scorer) -> Self:
         """A copy that learns from another classifier pass, without calibrating its width."""
-        return clone(self).set_params(calibrate_width=False).fit_scorer(scorer)
+        fresh: Self = clone(self).set_params(calibrate_width=False)
+        return fresh.fit_scorer(scorer)
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
         """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
