@@ -52,7 +52,7 @@ def _share_cells(frame: Frame, level: float) -> tuple[list[str], list[list[str]]
     }
     if "truth" in frame:
         pairs = zip(frame["truth"], frame["inside"], strict=True)
-        columns["truth"] = ["" if v != v else f"{v:.1%}" + " *" * (i != 1) for v, i in pairs]
+        columns["truth"] = ["" if v != v else f"{v:.1%}" + " *" * bool(i != 1) for v, i in pairs]
     columns["n"] = [f"{v:,}" for v in frame["n"]]
     columns["counted"] = [f"{v:.1%}" for v in frame["counted"]]
     columns["flags"] = frame["flags"]

@@ -82,6 +82,11 @@ class GroupShares:
         return self.estimates.diagnosis
 
     @property
+    def left_out(self) -> int:
+        """Rows without an item."""
+        return self.rows.left_out
+
+    @property
     def class_names(self) -> list[str]:
         """Names of the classes."""
         return [str(name) for name in as_names(self.interval.classes).tolist()]
@@ -133,6 +138,10 @@ class GroupShares:
         """Flags of each group as one text."""
         own = np.where(np.array(self.groups, dtype=str) == UNREADABLE, "nodate ", "")
         return np.char.strip(np.char.add(own, self.diagnosis.marks))
+
+    def flags(self, g: int) -> list[str]:
+        """Flags of group number `g`."""
+        return str(self.marks()[g]).split()
 
     def messages(self) -> dict[str, list[str]]:
         """Warnings as sentences, and the groups that each is about."""
