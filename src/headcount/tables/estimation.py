@@ -95,7 +95,7 @@ def estimate_groups(
     groups, intervals, counted, diagnoses = [], [], [], []
     for part, sizes in _parts(rows.scores):
         groups.append(part.groups)
-        intervals.append(_bound(model, part, sizes, request))
+        intervals.append(bound_part(model, part, sizes, request))
         counted.append(_count_votes(part))
         diagnoses.append(_diagnose(model, part, sizes))
     place = np.argsort(np.concatenate(groups))
@@ -117,7 +117,7 @@ def estimate_population(model: FittedModel, rows: GroupRows, estimates: Estimate
     groups, intervals = [], []
     for part, sizes in _parts(rows.scores):
         groups.append(part.groups)
-        intervals.append(_bound(model, part, sizes, request))
+        intervals.append(bound_part(model, part, sizes, request))
     place = np.argsort(np.concatenate(groups))
     interval = _joined(intervals, ("prevalence", "low", "high", "variance"), place)
     info = model.groups_by(rows.by)
@@ -141,7 +141,7 @@ def join_groups(
         return average_groups(model, rows, estimates, part, owner)
     union, sizes = rows.scores.joined(owner)
     request = Request(level=estimates.interval.level, target=target)
-    interval = _bound(model, union, np.round(sizes).astype(np.int64), request)
+    interval = bound_part(model, union, np.round(sizes).astype(np.int64), request)
     return interval.loosened(_sums(part[:, None] * estimates.diagnosis.off, owner))
 
 
@@ -280,7 +280,7 @@ def _joined(records: Sequence[Any], names: Sequence[str], place: Ints) -> Any:
     return replace(records[0], **arrays)
 
 
-def _bound(model: FittedModel, part: Part, sizes: Ints, request: Request) -> Interval:
+def bound_part(model: FittedModel, part: Part, sizes: Ints, request: Request) -> Interval:
     """Shares with intervals of groups that are all small, or all large."""
     quantifier = model.quantifier
     exact = max(sizes.max(), part.mixed[1].sizes.max()) < SMALL_GROUP  # weighted rows are repeated
