@@ -138,7 +138,7 @@ def test_many_classes_are_small_charts_of_one_scale_and_others(many):
     assert page.count("<svg") == 12  # eleven classes, and the others together
     assert "all others (4)" in page and "all others (11)" in page
     facts = gather_report(many)
-    rest = facts.rest(facts.shown[:4])
+    rest = facts.series(facts.others(facts.shown[:4]))
     named = sum(facts.series(c).share for c in facts.shown[:4])
     np.testing.assert_allclose(rest.share + named, 1, atol=1e-9)
     assert (rest.low <= rest.share).all() and (rest.high >= rest.share).all()

@@ -17,7 +17,7 @@ from headcount.data.stream import Source
 from headcount.data.tables import as_names
 from headcount.exceptions import HeadcountWarning, InputError
 from headcount.tables.accumulator import Accumulator
-from headcount.tables.estimation import GroupRows, check_request, estimate_groups
+from headcount.tables.estimation import GroupRows, estimate_groups
 from headcount.tables.labelled import rare_note
 from headcount.tables.model import FittedModel
 from headcount.tables.notes import Note, reading_notes
@@ -34,7 +34,6 @@ def count(
 ) -> GroupShares:
     """Estimate the shares of the classes in groups of rows of tables, in one pass."""
     model.quantifier.check_intervals()
-    check_request(settings.level, settings.target)
     if settings.weight in model.inputs.columns:
         raise InputError(f"the model looks at {settings.weight!r}: weights are in another column.")
     grouping = Grouping.parse(settings.by, reading.date_format, reading.time_zone)

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import ndtr
@@ -37,6 +37,12 @@ from headcount.tables.model import FittedModel
 from headcount.tables.training import GroupInfo
 
 __all__ = ["MISFIT_LEVEL", "SMALL_GROUP", "Diagnosis", "Interval"]
+
+Record = TypeVar("Record", Interval, Diagnosis)
+GROUP_ARRAYS = {  # arrays with a row for each group
+    Interval: ("prevalence", "low", "high", "variance"),
+    Diagnosis: ("ids", "n", "fit", "strange", "drift", "off"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,56 +78,43 @@ class Estimates:
     diagnosis: Diagnosis
 
 
-@dataclass(frozen=True, eq=False)
-class GroupTrial:
-    """Estimates of labelled groups, which of them are flagged, and shares by counting."""
-
-    interval: Interval
-    flagged: Bools
-    counted: Floats
-
-
-def check_request(level: float, target: str) -> None:
-    """Reject an impossible level or target of intervals."""
-    Request(level=level, target=target)
-
-
 def estimate_groups(
-    model: FittedModel, rows: GroupRows, level: float = 0.95, target: str = "bag"
+    model: FittedModel,
+    rows: GroupRows,
+    level: float = 0.95,
+    target: str = "bag",
+    known: Estimates | None = None,
 ) -> Estimates:
-    """Shares of groups with intervals, shares by counting, and a diagnosis of each group."""
+    """Shares of groups with intervals, shares by counting, and a diagnosis of each group.
+
+    Parameters
+    ----------
+    target : {'bag', 'population'}
+        Shares among these very rows, or in the population that they were drawn from.
+    known : estimates of the same groups with another target, whose diagnosis is used
+    """
     assert rows.scores is not None
-    request = Request(level=level, target=target)
-    groups, intervals, counted, diagnoses = [], [], [], []
+    request, info = Request(level=level, target=target), model.groups_by(rows.by)
+    parts, groups = [], []
     for part, sizes in _parts(rows.scores):
+        chosen = _taken([known.diagnosis], part.groups) if known else None
+        diagnosis = chosen or _diagnose(model, part, sizes)
+        interval = bound_part(model, part, sizes, request)
+        parts.append(Estimates(interval, _count_votes(part), diagnosis))
         groups.append(part.groups)
-        intervals.append(bound_part(model, part, sizes, request))
-        counted.append(_count_votes(part))
-        diagnoses.append(_diagnose(model, part, sizes))
-    place = np.argsort(np.concatenate(groups))
-    diagnosis = _joined(diagnoses, ("n", "fit", "strange", "drift", "off"), place)
-    diagnosis = replace(diagnosis, ids=np.arange(len(place)))
-    info = model.groups_by(rows.by)
-    if info is not None:
-        diagnosis = _resized(info, diagnosis, rows.names)
-    interval = _joined(intervals, ("prevalence", "low", "high", "variance"), place)
-    interval = _adjust(info, interval, diagnosis, rows, target)
-    return Estimates(interval, np.concatenate(counted)[place], diagnosis)
+    estimates = concatenate(parts, groups)
+    diagnosis = known.diagnosis if known else _resized(info, estimates.diagnosis, rows.names)
+    interval = _adjust(info, estimates.interval, diagnosis, rows, target)
+    return replace(estimates, interval=interval, diagnosis=diagnosis)
 
 
-def estimate_population(model: FittedModel, rows: GroupRows, estimates: Estimates) -> Interval:
-    """Shares in the populations that the rows of groups were drawn from, with intervals."""
-    if rows.scores is None:
-        return estimates.interval
-    request = Request(level=estimates.interval.level, target="population")
-    groups, intervals = [], []
-    for part, sizes in _parts(rows.scores):
-        groups.append(part.groups)
-        intervals.append(bound_part(model, part, sizes, request))
-    place = np.argsort(np.concatenate(groups))
-    interval = _joined(intervals, ("prevalence", "low", "high", "variance"), place)
-    info = model.groups_by(rows.by)
-    return _adjust(info, interval, estimates.diagnosis, rows, request.target)
+def concatenate(parts: Sequence[Estimates], groups: Sequence[Ints]) -> Estimates:
+    """Estimates of all groups in order, from parts with the numbers of their groups."""
+    order = np.argsort(np.concatenate(groups))
+    interval = _taken([part.interval for part in parts], order)
+    diagnosis = _taken([part.diagnosis for part in parts], order)
+    counted = np.concatenate([part.counted for part in parts])[order]
+    return Estimates(interval, counted, replace(diagnosis, ids=np.arange(len(order))))
 
 
 def join_groups(
@@ -226,25 +219,25 @@ def check_intervals(quantifier: Any, draw_shares: Any, seconds: float = np.inf) 
     return check_coverage(quantifier, draw_shares, seconds=min(seconds, SECONDS))
 
 
-def try_groups(fitted: Any, views: Sequence[View]) -> GroupTrial:
+def try_groups(fitted: Any, views: Sequence[View]) -> Estimates:
     """Estimates of labelled groups by a quantifier that has not learnt from them."""
     bags = views[0][1]
     request = Request(n_draws=120, doubt=False, tried=False)
     interval = fitted.bound(views, bags.sizes, request)
     mixed = mix_views([scores for scores, _ in views])
-    flagged = diagnose_scores(fitted.scorer_, [(mixed, bags)]).fit < MISFIT_LEVEL
+    diagnosis = diagnose_scores(fitted.scorer_, [(mixed, bags)])
     counted = bags.shares(mixed.argmax(axis=1), mixed.shape[1])
-    return GroupTrial(interval, flagged, counted)
+    return Estimates(interval, counted, diagnosis)
 
 
 def learn_group_errors(
-    known: GroupTrial, new: GroupTrial, truth: Floats, sizes: Ints, factors: Sequence[float]
+    known: Estimates, new: Estimates, truth: Floats, sizes: Ints, factors: Sequence[float]
 ) -> tuple[Pooling, Unseen, Floats]:
     """How far off a model is for groups with labelled rows, and for groups that it has not seen.
 
     Parameters
     ----------
-    known, new : trials with and without other rows of the same groups in training
+    known, new : estimates with and without other rows of the same groups in training
     truth, sizes : true shares and labelled rows of the groups
     factors : by how much the intervals of the model are widened
 
@@ -254,11 +247,12 @@ def learn_group_errors(
     array
         Estimate of each group that is learnt from the others.
     """
+    flagged = [estimates.diagnosis.fit < MISFIT_LEVEL for estimates in (known, new)]
     seen, wide = known.interval, new.interval
-    pooling = learn_pooling(seen.prevalence, seen.variance, truth, sizes, known.flagged)
+    pooling = learn_pooling(seen.prevalence, seen.variance, truth, sizes, flagged[0])
     if factors:
         wide = wide.widened(widen_by(tuple(factors), sizes))
-    return pooling, *learn_unseen(halfway(wide), wide.variance, truth, sizes, new.flagged)
+    return pooling, *learn_unseen(halfway(wide), wide.variance, truth, sizes, flagged[1])
 
 
 def _parts(scores: GroupScores) -> Iterator[tuple[Part, Ints]]:
@@ -272,10 +266,11 @@ def _parts(scores: GroupScores) -> Iterator[tuple[Part, Ints]]:
                 yield some, sizes[some.groups]
 
 
-def _joined(records: Sequence[Any], names: Sequence[str], place: Ints) -> Any:
-    """One record of several, whose arrays are in the order of `place`."""
-    arrays: dict[str, Any] = {
-        name: np.concatenate([getattr(record, name) for record in records])[place] for name in names
+def _taken(records: Sequence[Record], chosen: Ints) -> Record:
+    """One record of several, with some of the groups."""
+    arrays: Any = {
+        name: np.concatenate([getattr(record, name) for record in records])[chosen]
+        for name in GROUP_ARRAYS[type(records[0])]
     }
     return replace(records[0], **arrays)
 
@@ -336,13 +331,15 @@ def _adjust(
     has_rows = own.sum(axis=1, keepdims=True) > 0
     arrays: Any = {
         name: np.where(has_rows, getattr(known, name), getattr(new, name))
-        for name in ("prevalence", "low", "high", "variance")
+        for name in GROUP_ARRAYS[Interval]
     }
     return replace(interval, **arrays)
 
 
-def _resized(info: GroupInfo, diagnosis: Diagnosis, names: list[str]) -> Diagnosis:
+def _resized(info: GroupInfo | None, diagnosis: Diagnosis, names: list[str]) -> Diagnosis:
     """Flags with the size that they had on held-out groups."""
+    if info is None:
+        return diagnosis
     has_rows = info.labelled_rows(names).sum(axis=1, keepdims=True) > 0
     beyond = np.where(has_rows, info.known.beyond[1], info.new.beyond[1])
     flagged = (diagnosis.fit < MISFIT_LEVEL)[:, None]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,10 @@ from headcount.bags import Bags
 from headcount.exceptions import InputError
 from headcount.scores.crossfit import cross_fit
 from headcount.scores.joined import StackedClassifier
-from headcount.scores.scorer import View
 from headcount.scores.splits import Split, make_splits
 from headcount.scores.stacking import stack
 from headcount.selection.trials import teach_shift
-from headcount.tables.estimation import GroupTrial, learn_group_errors, try_groups
+from headcount.tables.estimation import Estimates, concatenate, learn_group_errors, try_groups
 from headcount.tables.labelled import Labelled
 from headcount.tables.training import GroupInfo, GroupQuality
 
@@ -155,15 +154,16 @@ class _Validation:
     large: Ints
     fold: Ints
 
-    def run(self, *, by_items: bool) -> GroupTrial:
-        """Estimates of the groups, in order.
+    def run(self, *, by_items: bool) -> Estimates:
+        """Estimates of the groups.
 
         Parameters
         ----------
         by_items : whether the classifiers have seen no row of the group; otherwise held-out scores
             by classifiers that have seen other rows of it are used
         """
-        trials, places = [], []
+        fit = self._by_items if by_items else self._by_scores
+        parts, places = [], []
         for fold in np.unique(self.fold[self.large]):
             here = np.flatnonzero(self.fold[self.large] == fold)
             each = [np.flatnonzero(self.own == g) for g in self.large[here]]
@@ -171,20 +171,10 @@ class _Validation:
             bags = Bags.unchecked(ends, np.arange(ends[-1]), int(ends[-1]))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                fit = self._by_items if by_items else self._by_scores
                 fitted, scores = fit(self._rest(fold), np.concatenate(each))
-                views: list[View] = [(view, bags) for view in scores]
-                trials.append(try_groups(fitted, views))
+                parts.append(try_groups(fitted, [(view, bags) for view in scores]))
             places.append(here)
-        order = np.argsort(np.concatenate(places))
-        intervals = [trial.interval for trial in trials]
-        arrays: Any = {
-            name: np.concatenate([getattr(i, name) for i in intervals])[order]
-            for name in ("prevalence", "low", "high", "variance")
-        }
-        flagged = np.concatenate([trial.flagged for trial in trials])[order]
-        counted = np.concatenate([trial.counted for trial in trials])[order]
-        return GroupTrial(replace(intervals[-1], **arrays), flagged, counted)
+        return concatenate(parts, places)
 
     def _rest(self, fold: int) -> Ints:
         """Rows of the other folds; all rows where a class would be lost."""

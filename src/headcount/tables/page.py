@@ -99,7 +99,7 @@ def _cards(data: ReportData) -> str:
         _card(data.now([c]), data.names[c], when, change_sentence(data, data.series(c)))
         for c in classes
     ]
-    others = [c for c in range(len(data.names)) if c not in classes]
+    others = data.others(classes)
     if len(others) > 1 or (len(others) == 1 and len(data.names) > 2):
         cards.append(_card(data.now(others), f"all others ({len(others)})", when))
     return f"<div class=cards>{''.join(cards)}</div>"
@@ -153,7 +153,11 @@ def _charts_of_classes(data: ReportData) -> str:
     parts.append(_multiples(data, rare, "Rarer classes, enlarged"))
     left = len(data.names) - len(classes)
     if left:
-        parts.append(_multiples(data, [(f"all others ({left})", data.rest(classes))], "Together"))
+        parts.append(
+            _multiples(
+                data, [(f"all others ({left})", data.series(data.others(classes)))], "Together"
+            )
+        )
     return "".join(parts)
 
 

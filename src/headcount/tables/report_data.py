@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -76,70 +75,64 @@ class ReportData:
         changed = differ_from_first(shares.model, shares.rows, shares.estimates, union, owner)
         return union, changed
 
-    def series(self, c: int) -> Series:
-        """Shares of one class over time, or in groups; very many periods are averaged."""
-        series = self.whole_series(c)
+    def series(self, which: int | list[int]) -> Series:
+        """Shares of one class, or of some together, in the chart; many periods are averaged."""
+        series = self.whole_series(which)
         if not self.over_time or len(series.names) <= CHART_POINTS:
             return series
         # Small groups are not small together.
         few = np.array([own <= {"few"} for own in self.flags], dtype=bool)
         thin = replace(series, flagged=series.flagged & ~few).thinned()
         union, changed = self.averages
-        drawn = {
-            "share": union.prevalence,
-            "low": union.low,
-            "high": union.high,
-            "changed": changed,
-        }
-        arrays: Any = {name: values[:CHART_POINTS, c] for name, values in drawn.items()}
-        return replace(thin, **arrays)
+        rows = np.arange(CHART_POINTS)
+        share, low, high = self._bounds(union, rows, which)
+        if not isinstance(which, list):
+            thin = replace(thin, changed=changed[rows, which])
+        return replace(thin, share=share, low=low, high=high)
 
-    def whole_series(self, c: int) -> Series:
-        """Shares of one class in every group of the chart."""
+    def whole_series(self, which: int | list[int]) -> Series:
+        """Shares of one class, or of some together, in every group of the chart."""
         shares, keep = self.shares, self.keep
+        one = not isinstance(which, list)
+        columns = np.atleast_1d(which)
+        truth = shares.truth
         return Series(
             self.groups,
             self.at,
             shares.sizes[keep],
-            shares.interval.prevalence[keep, c],
-            shares.interval.low[keep, c],
-            shares.interval.high[keep, c],
-            shares.counted[keep, c],
+            *self._bounds(shares.interval, keep, which),
+            shares.counted[keep][:, columns].sum(axis=1),
             np.array([bool(own) for own in self.flags], dtype=bool),
-            self.changed[:, c],
-            None if shares.truth is None else shares.truth[keep, c],
+            self.changed[:, columns[0]] if one else np.zeros(len(keep), dtype=bool),
+            None if truth is None else truth[keep][:, columns].sum(axis=1),
         )
 
-    def rest(self, classes: list[int]) -> Series:
-        """All classes but these together; the interval covers if those of the classes do."""
-        other = self._but(classes)
-        each = [self.series(c) for c in other]
-        truths = [series.truth for series in each if series.truth is not None]
-        interval, rows = self.shares.interval, self.keep
-        if each[0].step > 1:
-            interval, rows = self.averages[0], np.arange(CHART_POINTS)
-        share, low, high = _together(interval, rows, other, classes)
-        return replace(
-            each[0],
-            share=share,
-            low=low,
-            high=high,
-            counted=np.sum([series.counted for series in each], axis=0),
-            truth=np.sum(truths, axis=0) if truths else None,
-            changed=np.zeros(len(share), dtype=bool),
-        )
+    def others(self, classes: list[int]) -> list[int]:
+        """All classes but these."""
+        return [c for c in range(len(self.names)) if c not in classes]
+
+    def _bounds(
+        self, interval: Interval, rows: Ints, which: int | list[int]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Share and interval of a class, or of some by their intervals and those of the others."""
+        if not isinstance(which, list):
+            return tuple(v[rows, which] for v in (interval.prevalence, interval.low, interval.high))
+
+        def total(values: Floats, columns: list[int]) -> Floats:
+            return np.asarray(values[rows][:, columns].sum(axis=1))
+
+        others, share = self.others(which), total(interval.prevalence, which)
+        low = np.maximum(total(interval.low, which), 1 - total(interval.high, others))
+        high = np.minimum(total(interval.high, which), 1 - total(interval.low, others))
+        return share, np.clip(np.minimum(low, share), 0, 1), np.clip(np.maximum(high, share), 0, 1)
 
     def now(self, classes: list[int]) -> tuple[float, float, float]:
         """Share and interval of classes together: in the last period, or in all rows."""
         if self.over_time:
-            last = self.series(classes[0]) if len(classes) == 1 else self.rest(self._but(classes))
+            last = self.series(classes if len(classes) > 1 else classes[0])
             return float(last.share[-1]), float(last.low[-1]), float(last.high[-1])
-        values = _together(self.whole, np.arange(1), classes, self._but(classes))
-        share, low, high = (float(v[0]) for v in values)
+        share, low, high = (float(v[0]) for v in self._bounds(self.whole, np.arange(1), classes))
         return share, low, high
-
-    def _but(self, classes: list[int]) -> list[int]:
-        return [c for c in range(len(self.names)) if c not in classes]
 
     @cached_property
     def flags(self) -> list[set[str]]:
@@ -149,20 +142,6 @@ class ReportData:
     def flagged(self, names: Collection[str]) -> Ints:
         """Places, in the chart, of the groups with one of these flags."""
         return np.flatnonzero([bool(own & set(names)) for own in self.flags])
-
-
-def _together(
-    interval: Interval, rows: Ints, classes: list[int], others: list[int]
-) -> tuple[Floats, Floats, Floats]:
-    """Share and interval of classes together, by their own intervals and those of the others."""
-
-    def total(values: Floats, columns: list[int]) -> Floats:
-        return np.asarray(values[rows][:, columns].sum(axis=1))
-
-    share = total(interval.prevalence, classes)
-    low = np.maximum(total(interval.low, classes), 1 - total(interval.high, others))
-    high = np.minimum(total(interval.high, classes), 1 - total(interval.low, others))
-    return share, np.clip(np.minimum(low, share), 0, 1), np.clip(np.maximum(high, share), 0, 1)
 
 
 def gather_report(shares: GroupShares, only: str | None = None) -> ReportData:

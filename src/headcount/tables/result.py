@@ -19,7 +19,7 @@ from headcount.tables.estimation import (
     Estimates,
     GroupRows,
     Interval,
-    estimate_population,
+    estimate_groups,
     join_groups,
 )
 from headcount.tables.formatting import shares_html, shares_text
@@ -94,10 +94,10 @@ class GroupShares:
     @cached_property
     def of_population(self) -> Self:
         """Shares in the populations that the rows were drawn from, for comparisons."""
-        if self.target == "population":
+        if self.target == "population" or self.rows.scores is None:
             return self
-        interval = estimate_population(self.model, self.rows, self.estimates)
-        estimates = replace(self.estimates, interval=interval)
+        level, known = self.interval.level, self.estimates
+        estimates = estimate_groups(self.model, self.rows, level, "population", known)
         return replace(self, estimates=estimates, target="population")
 
     def joined(self, owner: Ints) -> Interval:
@@ -107,13 +107,10 @@ class GroupShares:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupShares):
             return NotImplemented
-        mine, theirs = self.to_frame().to_dict(), other.to_frame().to_dict()
-        return (self.notes, self.target, list(mine)) == (
-            other.notes,
+        return (self.target, self.notes, self.to_frame().to_csv()) == (
             other.target,
-            list(theirs),
-        ) and all(
-            np.array_equal(mine[c], theirs[c], equal_nan=mine[c].dtype.kind == "f") for c in mine
+            other.notes,
+            other.to_frame().to_csv(),
         )
 
     __hash__ = object.__hash__

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from headcount._core import validation as check
 from headcount.exceptions import InputError, choose
 
 
@@ -98,6 +99,10 @@ class EstimateSettings:
     weight: str | None = None
     level: float = 0.95
     target: str = "bag"
+
+    def __post_init__(self) -> None:
+        check.at_least("level", self.level, 0.5, 0.999)
+        choose("target", self.target, ["bag", "population"])
 
 
 def collect(keywords: Mapping[str, Any], *kinds: type[Any]) -> list[Any]:
