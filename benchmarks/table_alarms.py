@@ -21,7 +21,8 @@ from headcount.data.groups import Grouping
 from headcount.inference.diagnostics import LEVEL
 from headcount.tables import Count, Inputs, Model
 from headcount.tables.accumulator import Accumulator
-from headcount.tables.estimation import GroupRows, estimate_groups
+from headcount.tables.estimation import estimate_groups
+from headcount.tables.result import GroupRows
 
 GROUPS = 12
 

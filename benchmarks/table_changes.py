@@ -25,7 +25,8 @@ import numpy as np
 import harness  # noqa: F401  first: it sets one thread for everybody
 from headcount import PACC, SLD
 from headcount.tables import Count, changes
-from headcount.tables.estimation import Estimates, GroupRows
+from headcount.tables.estimation import join_groups
+from headcount.tables.result import Estimates, GroupRows
 from table_alarms import estimated, scores_of
 
 
@@ -106,7 +107,7 @@ def whole(k: int, groups: int, size: int, seed: int) -> tuple[float, float, floa
     rng = np.random.default_rng([seed, k, groups, size])
     shares = rng.dirichlet(20 * rng.dirichlet(np.ones(k)) + 0.1, size=groups)
     found, labels = counted(METHODS["SLD"], k, 600, shares, size, rng)
-    all_rows, single = found.joined(np.zeros(groups, dtype=np.int64)), np.nan
+    all_rows, single = join_groups(found, np.zeros(groups, dtype=np.int64)), np.nan
     if seed < 3:
         single = float((found.interval.high - found.interval.low).mean())
     truth = np.bincount(labels, minlength=k) / len(labels)

@@ -11,8 +11,8 @@ import pytest
 from headcount import tables
 from headcount.exceptions import InputError
 from headcount.tables.charts import scale_top, time_chart
-from headcount.tables.estimation import Estimates, GroupRows
 from headcount.tables.report_data import change_sentence, gather_report
+from headcount.tables.result import Estimates, GroupRows
 from headcount.tables.series import Series, percent
 from headcount.tables.training import QualityReport
 from headcount.tables.trust import judge_trust, list_warnings

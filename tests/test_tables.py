@@ -24,7 +24,7 @@ from headcount.lequa import make_corpus
 from headcount.scores.columns import column_encoder
 from headcount.tables import Count, Inputs, Model, changes, fit
 from headcount.tables.accumulator import Accumulator
-from headcount.tables.estimation import Estimates, GroupRows
+from headcount.tables.result import Estimates, GroupRows
 from headcount.tables.sketch import Sketch, _ManyClasses
 
 GOOD = ["fine", "lovely", "great", "happy", "bright", "kind"]

@@ -16,7 +16,8 @@ from headcount.inference.shared import learn_shared, luck_of
 from headcount.inference.simulation import make_simulator
 from headcount.tables import Count, Inputs, Model, changes, estimation
 from headcount.tables.accumulator import Accumulator
-from headcount.tables.estimation import Estimates, GroupRows, average_groups, estimate_groups
+from headcount.tables.estimation import average_groups, estimate_groups, join_groups
+from headcount.tables.result import Estimates, GroupRows
 
 
 def scores_of(y, k, rng):
@@ -87,7 +88,7 @@ def test_all_rows_together_have_an_interval_that_holds_and_is_narrow(k, groups, 
         q = fitted(SLD(calibrator="bcts"), k, 400, rng)
         shares = rng.dirichlet(np.r_[6.0, np.full(k - 1, 2.0)], size=groups)
         found, truth = counted(q, shares, size, rng)
-        whole = found.joined(np.zeros(groups, dtype=np.int64))
+        whole = join_groups(found, np.zeros(groups, dtype=np.int64))
         held.append((truth >= whole.low[0]) & (truth <= whole.high[0]))
         widths.append([(whole.high - whole.low).mean(),
                        (found.interval.high - found.interval.low).mean()])  # fmt: skip
@@ -101,8 +102,8 @@ def test_an_average_of_groups_is_as_sure_as_the_same_rows_together():
     q = fitted(PACC(), 2, 500, rng)
     found, _ = counted(q, np.tile([0.7, 0.3], (40, 1)), 150, rng)
     owner = np.arange(40) // 20
-    joined = found.joined(owner)
-    mean = average_groups(found.model, found.rows, found.estimates, np.full(40, 0.05), owner)
+    joined = join_groups(found, owner)
+    mean = average_groups(found, np.full(40, 0.05), owner)
     np.testing.assert_allclose(joined.prevalence, mean.prevalence, atol=0.01)
     ratio = (mean.high - mean.low) / (joined.high - joined.low)
     assert ratio.shape == (2, 2) and ratio.min() > 0.6 and ratio.max() < 1.5

@@ -10,7 +10,8 @@ from headcount.data.groups import Grouping
 from headcount.inference.diagnostics import LEVEL, edges_between
 from headcount.tables import Inputs, Model
 from headcount.tables.accumulator import Accumulator
-from headcount.tables.estimation import GroupRows, estimate_groups
+from headcount.tables.estimation import estimate_groups
+from headcount.tables.result import GroupRows
 from headcount.tables.store import Store
 from test_tables import run, write
 

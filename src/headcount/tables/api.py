@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -13,6 +14,7 @@ from headcount.data.stream import sources_of
 from headcount.exceptions import InputError
 from headcount.tables.changes import changes
 from headcount.tables.counting import count
+from headcount.tables.estimation import of_population
 from headcount.tables.inputs import BOTH, Inputs
 from headcount.tables.learn import learn
 from headcount.tables.model import FittedModel
@@ -28,6 +30,11 @@ Record = TypeVar("Record")
 @dataclass(frozen=True, eq=False, repr=False)
 class Count(GroupShares):
     """Shares of every class in every group, with intervals, notes and flags."""
+
+    @cached_property
+    def of_population(self) -> Count:
+        """Shares in the populations that the rows were drawn from, for comparisons."""
+        return _as(Count, of_population(self))
 
     def monitor(self, reference: str | Sequence[str] | None = None) -> Frame:
         """Groups that differ from a reference by more than chance, as in `changes`.

@@ -9,7 +9,7 @@ import numpy as np
 from headcount._core.frame import Frame
 from headcount.data.tables import as_names
 from headcount.exceptions import InputError, choose
-from headcount.tables.estimation import SMALL_GROUP, change_p_values
+from headcount.tables.estimation import SMALL_GROUP, change_p_values, of_population
 from headcount.tables.result import GroupShares
 
 
@@ -53,7 +53,7 @@ def changes(shares: GroupShares, reference: str | Sequence[str] | None = None) -
     The error due to the labelled sample is the same for all groups: it cancels where shares are
     equal, and counts as far as they differ.
     """
-    shares, names = shares.of_population, shares.groups  # rows stand for the time or place
+    shares, names = of_population(shares), shares.groups  # rows stand for their time or place
     if reference is None:
         reference = [first_group(shares)]
     chosen = reference_groups(reference, names) if isinstance(reference, str) else list(reference)
@@ -65,7 +65,7 @@ def changes(shares: GroupShares, reference: str | Sequence[str] | None = None) -
     weight = np.where(base, shares.sizes, 0) / shares.sizes[base].sum()
     share, others = shares.interval.prevalence, np.flatnonzero(~base)
     middle = weight @ share
-    p = change_p_values(shares.model, shares.rows, shares.estimates, weight)[others]
+    p = change_p_values(shares, weight)[others]
     k = share.shape[1]
     return Frame(
         {

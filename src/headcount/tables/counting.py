@@ -17,12 +17,12 @@ from headcount.data.stream import Source
 from headcount.data.tables import as_names
 from headcount.exceptions import HeadcountWarning, InputError
 from headcount.tables.accumulator import Accumulator
-from headcount.tables.estimation import GroupRows, estimate_groups
+from headcount.tables.estimation import estimate_groups
 from headcount.tables.labelled import rare_note
 from headcount.tables.model import FittedModel
 from headcount.tables.notes import Note, reading_notes
 from headcount.tables.reading import TableScan, label_names
-from headcount.tables.result import GroupShares
+from headcount.tables.result import GroupRows, GroupShares
 from headcount.tables.settings import EstimateSettings, ReadSettings
 
 

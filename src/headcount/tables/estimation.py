@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -15,7 +15,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from headcount._core.types import Bools, Floats, Ints
-from headcount.data.groups import Grouping
 from headcount.inference.blind import tells_apart
 from headcount.inference.bounds import bounds
 from headcount.inference.check import SECONDS, Check, widen_by
@@ -34,6 +33,7 @@ from headcount.inference.unseen import Unseen, halfway, learn_unseen
 from headcount.scores.scorer import View, mix_views
 from headcount.tables.accumulator import GroupScores, Part
 from headcount.tables.model import FittedModel
+from headcount.tables.result import Estimates, GroupRows, GroupShares
 from headcount.tables.training import GroupInfo
 
 __all__ = ["MISFIT_LEVEL", "SMALL_GROUP", "Diagnosis", "Interval"]
@@ -43,39 +43,6 @@ GROUP_ARRAYS = {  # arrays with a row for each group
     Interval: ("prevalence", "low", "high", "variance"),
     Diagnosis: ("ids", "n", "fit", "strange", "drift", "off"),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class GroupRows:
-    """Groups of rows in the order to show.
-
-    Attributes
-    ----------
-    names : of the groups
-    by : how rows are grouped
-    sizes : rows of each group
-    worth : number of unweighted rows that are as informative
-    scores : accumulated scores; without them unions of groups are averages
-    truth : true shares, NaN for groups without true labels; None if not given
-    left_out : rows without an item
-    """
-
-    names: list[str]
-    by: Grouping
-    sizes: Ints
-    worth: Floats
-    scores: GroupScores | None = None
-    truth: Floats | None = None
-    left_out: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Estimates:
-    """Shares of groups: with intervals, by counting predictions, and what flags them."""
-
-    interval: Interval
-    counted: Floats
-    diagnosis: Diagnosis
 
 
 def estimate_groups(
@@ -117,9 +84,16 @@ def concatenate(parts: Sequence[Estimates], groups: Sequence[Ints]) -> Estimates
     return Estimates(interval, counted, replace(diagnosis, ids=np.arange(len(order))))
 
 
-def join_groups(
-    model: FittedModel, rows: GroupRows, estimates: Estimates, owner: Ints, target: str = "bag"
-) -> Interval:
+def of_population(shares: GroupShares) -> GroupShares:
+    """Shares in the populations that the rows of groups were drawn from."""
+    if shares.target == "population" or shares.rows.scores is None:
+        return shares
+    level, known = shares.interval.level, shares.estimates
+    estimates = estimate_groups(shares.model, shares.rows, level, "population", known)
+    return replace(shares, estimates=estimates, target="population")
+
+
+def join_groups(shares: GroupShares, owner: Ints) -> Interval:
     """Shares of unions of groups, with intervals.
 
     The rows of a union are estimated together, as one group: an average of estimates of small
@@ -129,18 +103,16 @@ def join_groups(
     ----------
     owner : for each group, the number of the union that it belongs to
     """
-    part = _part_of_union(rows, owner)
-    if rows.scores is None or model.groups_by(rows.by) is not None:
-        return average_groups(model, rows, estimates, part, owner)
-    union, sizes = rows.scores.joined(owner)
-    request = Request(level=estimates.interval.level, target=target)
-    interval = bound_part(model, union, np.round(sizes).astype(np.int64), request)
-    return interval.loosened(_sums(part[:, None] * estimates.diagnosis.off, owner))
+    part, scores = _part_of_union(shares, owner), shares.rows.scores
+    if scores is None or shares.model.groups_by(shares.by) is not None:
+        return average_groups(shares, part, owner)
+    union, sizes = scores.joined(owner)
+    request = Request(level=shares.interval.level, target=shares.target)
+    interval = bound_part(shares.model, union, np.round(sizes).astype(np.int64), request)
+    return interval.loosened(_sums(part[:, None] * shares.diagnosis.off, owner))
 
 
-def average_groups(
-    model: FittedModel, rows: GroupRows, estimates: Estimates, weight: Floats, owner: Ints
-) -> Interval:
+def average_groups(shares: GroupShares, weight: Floats, owner: Ints) -> Interval:
     """Weighted averages of the shares of groups, with intervals.
 
     The sampling variance of groups averages out; the error due to the labelled sample does not,
@@ -151,26 +123,24 @@ def average_groups(
     weight : of each group in its average
     owner : for each group, the number of the average that it belongs to
     """
-    interval, column = estimates.interval, weight[:, None]
-    shares = _sums(column * interval.prevalence, owner)
+    model, interval, column = shares.model, shares.interval, weight[:, None]
+    mean = _sums(column * interval.prevalence, owner)
     if model.quantifier.flat_ is not None:  # all of the error may be shared
         variance = _sums(column * np.sqrt(interval.variance), owner) ** 2
     else:
-        wider = _widening(model, rows.worth)[:, None] ** 2
+        wider = _widening(model, shares.rows.worth)[:, None] ** 2
         shared, own = _shared_error(model.quantifier), interval.variance
-        if model.groups_by(rows.by) is None:
+        if model.groups_by(shares.by) is None:
             own = np.maximum(own - shared.variance(interval.prevalence) * wider, 0.0)
         variance = _sums(column**2 * own, owner)
-        variance += shared.variance(shares) * _sums(column * wider, owner)
-    variance = variance + _sums(column * estimates.diagnosis.off, owner) ** 2
-    low, high = bounds(shares, variance, interval.level)
-    low, high = np.minimum(low, shares), np.maximum(high, shares)
-    return Interval(interval.classes, shares, low, high, variance, interval.level)
+        variance += shared.variance(mean) * _sums(column * wider, owner)
+    variance = variance + _sums(column * shares.diagnosis.off, owner) ** 2
+    low, high = bounds(mean, variance, interval.level)
+    low, high = np.minimum(low, mean), np.maximum(high, mean)
+    return Interval(interval.classes, mean, low, high, variance, interval.level)
 
 
-def change_p_values(
-    model: FittedModel, rows: GroupRows, estimates: Estimates, weight: Floats
-) -> Floats:
+def change_p_values(shares: GroupShares, weight: Floats) -> Floats:
     """P-values of each group's difference from a weighted mean of groups, after Holm's correction.
 
     Groups in the mean and groups of few rows are not tested: their p-values are 1.
@@ -179,30 +149,28 @@ def change_p_values(
     ----------
     weight : of each group in the mean, 0 for the others
     """
-    interval, off = estimates.interval, estimates.diagnosis.off
-    if _has_shared_error(model, rows):
-        base_worth = float(1 / (weight**2 @ (1 / rows.worth)))
-        one = np.zeros(len(weight), dtype=np.int64)
-        base = average_groups(model, rows, estimates, weight, one).first()
+    interval, off, worth = shares.interval, shares.diagnosis.off, shares.rows.worth
+    if _has_shared_error(shares):
+        base_worth = float(1 / (weight**2 @ (1 / worth)))
+        base = average_groups(shares, weight, np.zeros(len(weight), dtype=np.int64)).first()
         off = np.sqrt(off**2 + weight**2 @ off**2)
-        variance = _variance_of_change(model, interval, rows.worth, base, base_worth, off)
+        variance = _variance_of_change(shares.model, interval, worth, base, base_worth, off)
     else:  # groups whose errors are independent
         variance = interval.variance + weight**2 @ interval.variance
     change = interval.prevalence - weight @ interval.prevalence
-    return _corrected(change, variance, (weight == 0) & (rows.sizes >= SMALL_GROUP))
+    return _corrected(change, variance, (weight == 0) & (shares.sizes >= SMALL_GROUP))
 
 
-def differ_from_first(
-    model: FittedModel, rows: GroupRows, estimates: Estimates, union: Interval, owner: Ints
-) -> Bools:
+def differ_from_first(shares: GroupShares, union: Interval, owner: Ints) -> Bools:
     """Which classes of unions of groups differ from the first union by more than chance."""
-    if not _has_shared_error(model, rows):
+    if not _has_shared_error(shares):
         return np.asarray((union.low > union.high[0]) | (union.high < union.low[0]))
-    part = _part_of_union(rows, owner)
-    worth = 1 / np.bincount(owner, part**2 / rows.worth)
-    off = _sums(part[:, None] * estimates.diagnosis.off, owner)
+    part = _part_of_union(shares, owner)
+    worth = 1 / np.bincount(owner, part**2 / shares.rows.worth)
+    off = _sums(part[:, None] * shares.diagnosis.off, owner)
     off = np.sqrt(off**2 + off[0] ** 2)
-    variance = _variance_of_change(model, union, worth, union.first(), float(worth[0]), off)
+    base_worth = float(worth[0])
+    variance = _variance_of_change(shares.model, union, worth, union.first(), base_worth, off)
     change = union.prevalence - union.prevalence[0]
     p = _corrected(change, variance, np.arange(len(worth)) > 0)
     return np.asarray(p < 1 - union.level)
@@ -346,9 +314,9 @@ def _resized(info: GroupInfo | None, diagnosis: Diagnosis, names: list[str]) -> 
     return replace(diagnosis, off=np.sqrt(beyond) * flagged)
 
 
-def _part_of_union(rows: GroupRows, owner: Ints) -> Floats:
+def _part_of_union(shares: GroupShares, owner: Ints) -> Floats:
     """Part of the rows of a union that each group has."""
-    return np.asarray(rows.sizes / np.bincount(owner, rows.sizes)[owner])
+    return np.asarray(shares.sizes / np.bincount(owner, shares.sizes)[owner])
 
 
 def _sums(values: Floats, owner: Ints) -> Floats:
@@ -356,9 +324,10 @@ def _sums(values: Floats, owner: Ints) -> Floats:
     return np.column_stack([np.bincount(owner, column) for column in values.T])
 
 
-def _has_shared_error(model: FittedModel, rows: GroupRows) -> bool:
+def _has_shared_error(shares: GroupShares) -> bool:
     """Whether groups share the error due to the labelled sample, and it can be simulated."""
-    return model.quantifier.flat_ is None and model.groups_by(rows.by) is None
+    model = shares.model
+    return model.quantifier.flat_ is None and model.groups_by(shares.by) is None
 
 
 def _variance_of_change(

@@ -25,8 +25,9 @@ from headcount.scores.joined import StackedClassifier
 from headcount.scores.splits import Split, make_splits
 from headcount.scores.stacking import stack
 from headcount.selection.trials import teach_shift
-from headcount.tables.estimation import Estimates, concatenate, learn_group_errors, try_groups
+from headcount.tables.estimation import concatenate, learn_group_errors, try_groups
 from headcount.tables.labelled import Labelled
+from headcount.tables.result import Estimates
 from headcount.tables.training import GroupInfo, GroupQuality
 
 N_FOLDS = 5  # as everywhere in the package

@@ -17,6 +17,8 @@ from headcount.tables.estimation import (
     Interval,
     change_p_values,
     differ_from_first,
+    join_groups,
+    of_population,
 )
 from headcount.tables.result import GroupShares
 from headcount.tables.series import CHART_POINTS, Series, between, percent, run_starts, runs_of
@@ -63,7 +65,7 @@ class ReportData:
     @cached_property
     def whole(self) -> Interval:
         """Shares of all rows."""
-        return self.shares.joined(np.zeros(len(self.shares.groups), dtype=np.int64))
+        return join_groups(self.shares, np.zeros(len(self.shares.groups), dtype=np.int64))
 
     @cached_property
     def averages(self) -> tuple[Interval, Bools]:
@@ -71,8 +73,8 @@ class ReportData:
         starts, shares = run_starts(len(self.keep)), self.shares
         owner = np.full(len(shares.groups), CHART_POINTS)  # groups without a place come last
         owner[self.keep] = np.searchsorted(starts, np.arange(len(self.keep)), side="right") - 1
-        union = shares.joined(owner)
-        changed = differ_from_first(shares.model, shares.rows, shares.estimates, union, owner)
+        union = join_groups(shares, owner)
+        changed = differ_from_first(shares, union, owner)
         return union, changed
 
     def series(self, which: int | list[int]) -> Series:
@@ -174,8 +176,7 @@ def _changes(shares: GroupShares, keep: Ints) -> tuple[Bools, str | None]:
     except InputError:  # no group is large enough to compare with
         return unchanged, None
     weight = np.array([float(name == reference) for name in shares.groups])
-    later = shares.of_population
-    p = change_p_values(later.model, later.rows, later.estimates, weight)
+    p = change_p_values(of_population(shares), weight)
     return p[keep] < 1 - shares.interval.level, reference
 
 

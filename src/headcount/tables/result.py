@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from html import escape
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +13,45 @@ from headcount._core.frame import Frame
 from headcount._core.types import Floats, Ints
 from headcount.data.groups import UNREADABLE, Grouping
 from headcount.data.tables import as_names
-from headcount.tables.estimation import (
-    Diagnosis,
-    Estimates,
-    GroupRows,
-    Interval,
-    estimate_groups,
-    join_groups,
-)
+from headcount.inference.diagnostics import Diagnosis
+from headcount.inference.intervals import Interval
+from headcount.tables.accumulator import GroupScores
 from headcount.tables.formatting import shares_html, shares_text
 from headcount.tables.model import FittedModel
 from headcount.tables.notes import Note
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRows:
+    """Groups of rows in the order to show.
+
+    Attributes
+    ----------
+    names : of the groups
+    by : how rows are grouped
+    sizes : rows of each group
+    worth : number of unweighted rows that are as informative
+    scores : accumulated scores; without them unions of groups are averages
+    truth : true shares, NaN for groups without true labels; None if not given
+    left_out : rows without an item
+    """
+
+    names: list[str]
+    by: Grouping
+    sizes: Ints
+    worth: Floats
+    scores: GroupScores | None = None
+    truth: Floats | None = None
+    left_out: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Shares of groups: with intervals, by counting predictions, and what flags them."""
+
+    interval: Interval
+    counted: Floats
+    diagnosis: Diagnosis
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,19 +117,6 @@ class GroupShares:
     def class_names(self) -> list[str]:
         """Names of the classes."""
         return [str(name) for name in as_names(self.interval.classes).tolist()]
-
-    @cached_property
-    def of_population(self) -> Self:
-        """Shares in the populations that the rows were drawn from, for comparisons."""
-        if self.target == "population" or self.rows.scores is None:
-            return self
-        level, known = self.interval.level, self.estimates
-        estimates = estimate_groups(self.model, self.rows, level, "population", known)
-        return replace(self, estimates=estimates, target="population")
-
-    def joined(self, owner: Ints) -> Interval:
-        """Shares with intervals of unions of groups; `owner` has the union of each group."""
-        return join_groups(self.model, self.rows, self.estimates, owner, self.target)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupShares):
