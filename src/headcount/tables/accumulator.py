@@ -19,22 +19,13 @@ from headcount.tables.store import Records, Store
 
 @dataclass(frozen=True, eq=False)
 class ScoreLayout:
-    """Shape of the scores of items.
+    """Shape of the scores of items."""
 
-    Attributes
-    ----------
-    kind : 'posterior', 'decision' or 'label'
-    held : held-out scores of labelled items, which set the grid of decision values
-    n_folds : classifiers of the folds
-    has_whole : whether scores by a classifier of all labelled items come last
-    widths : number of covariate bins of each channel
-    """
-
-    kind: str
-    held: Floats
-    n_folds: int
-    has_whole: bool
-    widths: list[int]
+    kind: str  # 'posterior', 'decision' or 'label'
+    held: Floats  # scores of labelled items, which set the grid of decision values
+    n_folds: int  # classifiers of the folds
+    has_whole: bool  # whether scores by a classifier of all labelled items come last
+    widths: list[int]  # number of covariate bins of each channel
 
     @property
     def n_classes(self) -> int:
@@ -66,22 +57,13 @@ class ScoreLayout:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Scores of some groups.
+    """Scores of some groups."""
 
-    Attributes
-    ----------
-    groups : numbers of the groups
-    folds : scores by each classifier of the folds, with the bags
-    mixed : scores of each item by one of these
-    whole : scores by the classifier of all labelled items, where it gives the estimate
-    bins : for each group the share of its items in each covariate bin
-    """
-
-    groups: Ints
-    folds: list[View]
-    mixed: View
-    whole: View | None
-    bins: Floats
+    groups: Ints  # numbers of the groups
+    folds: list[View]  # scores by each classifier of the folds, with the bags
+    mixed: View  # scores of each item by one of these
+    whole: View | None  # scores by the classifier of all items, where it gives the estimate
+    bins: Floats  # for each group the share of its items in each covariate bin
 
     def take(self, chosen: Ints) -> Part:
         """Some of the groups."""
@@ -102,19 +84,13 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class GroupScores:
-    """Accumulated scores of groups in the order to show; it can be pickled.
-
-    Attributes
-    ----------
-    rows, weight, squares : for each group its rows, and the sums of weights and squared weights
-    position : place of each group, by the number that it had while rows were added
-    """
+    """Accumulated scores of groups in the order to show."""
 
     layout: ScoreLayout
-    rows: Ints
-    weight: Floats
-    squares: Floats
-    position: Ints
+    rows: Ints  # of each group
+    weight: Floats  # sum of the weights of the rows
+    squares: Floats  # sum of their squares
+    position: Ints  # place of each group, by its number while rows were added
     store: Store
     sketched: SketchedGroups
 

@@ -140,20 +140,13 @@ def _folds_of_groups(rows: Labelled) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class _Validation:
-    """Validation of a model on labelled groups.
-
-    Attributes
-    ----------
-    own : group of each row
-    large : groups to estimate
-    fold : of each group, which is estimated by what is learnt from the other folds
-    """
+    """Validation of a model on labelled groups."""
 
     quantifier: Any
     rows: Labelled
-    own: Ints
-    large: Ints
-    fold: Ints
+    own: Ints  # group of each row
+    large: Ints  # groups to estimate
+    fold: Ints  # of each group, which is estimated by what is learnt from the other folds
 
     def run(self, *, by_items: bool) -> Estimates:
         """Estimates of the groups.

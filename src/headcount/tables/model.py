@@ -40,24 +40,14 @@ class _Header:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedModel:
-    """A fitted quantifier, and the columns that it was fitted to.
+    """A fitted quantifier, and the columns that it was fitted to."""
 
-    Attributes
-    ----------
-    quantifier : fitted quantifier that works on scores
-    inputs : columns that items are made of
-    label : column of labels
-    training : how it was trained
-    bins : histogram of the labelled items; None for scores
-    notes : observations during training, which are not written to the file
-    """
-
-    quantifier: Any
+    quantifier: Any  # works on scores
     inputs: Inputs
-    label: str
+    label: str  # column of labels
     training: Training = field(default_factory=Training)
-    bins: CovariateBins | None = None
-    notes: tuple[Note, ...] = ()
+    bins: CovariateBins | None = None  # histogram of the labelled items; None for scores
+    notes: tuple[Note, ...] = ()  # of the training; not in the file
 
     def __repr__(self) -> str:
         return "\n".join([training_text(self.training), *map(str, self.notes)])

@@ -23,26 +23,15 @@ from headcount.tables.notes import Note
 
 @dataclass(frozen=True, eq=False)
 class GroupRows:
-    """Groups of rows in the order to show.
-
-    Attributes
-    ----------
-    names : of the groups
-    by : how rows are grouped
-    sizes : rows of each group
-    worth : number of unweighted rows that are as informative
-    scores : accumulated scores; without them unions of groups are averages
-    truth : true shares, NaN for groups without true labels; None if not given
-    left_out : rows without an item
-    """
+    """Groups of rows in the order to show."""
 
     names: list[str]
     by: Grouping
-    sizes: Ints
-    worth: Floats
-    scores: GroupScores | None = None
-    truth: Floats | None = None
-    left_out: int = 0
+    sizes: Ints  # rows of each group
+    worth: Floats  # number of unweighted rows that are as informative
+    scores: GroupScores | None = None  # without them unions of groups are averages
+    truth: Floats | None = None  # true shares, NaN for groups without true labels
+    left_out: int = 0  # rows without an item
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,21 +45,12 @@ class Estimates:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupShares:
-    """Shares of every class in every group.
-
-    Attributes
-    ----------
-    model : FittedModel
-    rows : the groups, and their accumulated scores
-    estimates : of the groups
-    target : 'bag' for shares among these very rows, or 'population'
-    notes : observations about the tables
-    """
+    """Shares of every class in every group."""
 
     model: FittedModel
     rows: GroupRows
     estimates: Estimates
-    target: str = "bag"
+    target: str = "bag"  # or "population", which the rows were drawn from
     notes: tuple[Note, ...] = ()
 
     @property

@@ -14,58 +14,37 @@ from headcount.selection.choice import Choice
 
 @dataclass(frozen=True)
 class RareClasses:
-    """Classes with too few labelled rows.
-
-    Attributes
-    ----------
-    joined : name of the class that they were joined into; None if their rows were left out
-    """
+    """Classes with too few labelled rows."""
 
     classes: tuple[str, ...]
     rows: int
-    joined: str | None = None
+    joined: str | None = None  # class that they were joined into; None if rows were left out
 
 
 @dataclass(frozen=True)
 class GroupQuality:
-    """Mean errors on labelled groups that were left out of training.
-
-    Attributes
-    ----------
-    groups : number of these groups
-    error, counting, constant : of the model, of counting, and of the mean shares of groups
-    width : mean width of the intervals of a new group of many rows
-    """
+    """Mean errors on labelled groups that were left out of training."""
 
     groups: int
-    error: float
-    counting: float
-    constant: float
-    width: float = 1.0
+    error: float  # of the model
+    counting: float  # of counting predictions
+    constant: float  # of the mean shares of groups
+    width: float = 1.0  # mean width of the intervals of a new group of many rows
 
 
 @dataclass(frozen=True)
 class QualityReport:
-    """Mean errors on bags of labelled rows that were not learnt from.
-
-    Attributes
-    ----------
-    bags, size, shares : number and size of the bags, and how their shares were drawn
-    error, counting, constant : of the model, of counting, and of the labelled shares
-    plain, coverage : coverage of the intervals before and after widening
-    factors : by how much intervals are widened
-    by_group : the same for whole groups
-    """
+    """Mean errors on bags of labelled rows that were not learnt from."""
 
     bags: int = 0
     size: int = 0
-    shares: str = ""
-    error: float = 0.0
-    counting: float = 0.0
-    constant: float = 0.0
-    plain: float = 1.0
-    coverage: float = 1.0
-    factors: tuple[float, ...] = ()
+    shares: str = ""  # how the shares of the bags were drawn
+    error: float = 0.0  # of the model
+    counting: float = 0.0  # of counting predictions
+    constant: float = 0.0  # of the labelled shares
+    plain: float = 1.0  # coverage of the intervals before widening
+    coverage: float = 1.0  # and after
+    factors: tuple[float, ...] = ()  # by which intervals are widened
     by_group: GroupQuality | None = None
 
     @property
@@ -81,20 +60,12 @@ class QualityReport:
 
 @dataclass(frozen=True, eq=False)
 class GroupInfo:
-    """Groups of the labelled rows.
-
-    Attributes
-    ----------
-    names : of the groups
-    counts : labelled rows of each group, by class
-    known : how far off the model is for these groups
-    new : how far off it is for groups that it has not seen
-    """
+    """Groups of the labelled rows."""
 
     names: list[str]
-    counts: Ints
-    known: Pooling
-    new: Unseen
+    counts: Ints  # labelled rows of each group, by class
+    known: Pooling  # how far off the model is for these groups
+    new: Unseen  # and for groups that it has not seen
 
     def labelled_rows(self, names: list[str]) -> Ints:
         """Labelled rows of groups by class; zeros for groups without any."""
@@ -105,22 +76,14 @@ class GroupInfo:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """How a model was trained.
-
-    Attributes
-    ----------
-    rows, shares : number of labelled rows, and the share of each class
-    method, choice : name of the method, and how it was chosen, if it was
-    columns : of the first labelled table
-    by : the groups that will be asked about, such as ``month:date``
-    """
+    """How a model was trained."""
 
     rows: int = 0
     method: str = ""
-    shares: dict[str, float] = field(default_factory=dict)
-    columns: list[str] = field(default_factory=list)
-    by: str | None = None
-    choice: Choice | None = None
+    shares: dict[str, float] = field(default_factory=dict)  # of the labelled rows
+    columns: list[str] = field(default_factory=list)  # of the first labelled table
+    by: str | None = None  # groups that will be asked about, such as ``month:date``
+    choice: Choice | None = None  # how the method was chosen, if it was
     rare: RareClasses | None = None
     quality: QualityReport | None = None
     groups: GroupInfo | None = None
