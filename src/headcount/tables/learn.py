@@ -72,7 +72,7 @@ def learn(
     scan = TableScan(sources, {**inputs.wanted, label: "name"}, grouping, reading)
     rows = without_copies(read_labelled(scan, inputs, label, notify), notify)
     rows, rare = without_rare(rows, label, settings.min_rows, settings.rare, notify)
-    settings = _with_enough_rows(settings, rows, notify)
+    expect, settings = settings.expect, _with_enough_rows(settings, rows, notify)
     method: Any = auto if settings.method == "auto" else _named_method(settings)
     with announce(settings.verbose and settings.method != "auto") as show:
         show(f"{settings.method} learns from {len(rows.labels):,} rows")
@@ -83,7 +83,7 @@ def learn(
         bins = CovariateBins(inputs.kind).fit(rows.items, codes)
     quality, groups = _validate(quantifier, rows, settings, by, notify)
     if rows.groups is None and not settings.force:
-        _check_useful(quality, settings.expect, inputs)
+        _check_useful(quality, expect, inputs)
     names, counts = np.unique(rows.labels, return_counts=True)
     choice = method.choice_ if settings.method == "auto" else None
     training = Training(
