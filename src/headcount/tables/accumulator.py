@@ -154,7 +154,7 @@ class GroupScores:
 class Accumulator:
     """Adds batches of scored rows to groups, which `finish` returns."""
 
-    max_groups = 2_000_000  # about 100 bytes each
+    max_groups = 2_000_000  # bounds the memory of counts and results
 
     def __init__(self, layout: ScoreLayout):
         self.layout = layout
@@ -165,7 +165,8 @@ class Accumulator:
         self.rows = np.zeros(0, dtype=np.int64)
         self.weight, self.squares = np.zeros((2, 0))
         self.sketched = SketchedGroups(layout)
-        # A sketch of two classes is as large as 8,192 pairs of scores, one of more as 80,000 rows.
+        # Rows of a group that stay exact: four for each cell of the histogram of two classes, and as
+        # many as a sketch of more classes keeps before it is halved.
         self.max_exact = 8192 if layout.n_classes == 2 else 80_000
 
     def add(self, scores: Floats, bins: Any, groups: Ints, weights: Floats | None = None) -> None:

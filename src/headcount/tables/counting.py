@@ -190,7 +190,7 @@ class _Counter:
         return self.grouping.numbers(column, int(present.sum()))
 
     def _score(self, items: Any, groups: Ints, weights: Floats | None) -> None:
-        step = 1 << 16  # rows that are scored at once: more take more memory, and no less time
+        step = 1 << 16  # rows that are scored at once, which bounds the memory
         for start in range(0, len(groups), step):
             part = slice(start, start + step)
             scores, bins = self.model.score(items[part])

@@ -34,7 +34,7 @@ class CovariateBins(BaseEstimator):
 
     Notes
     -----
-    The sizes keep the test of drift at its level on six text corpora: `benchmarks/fit_test.py`.
+    The sizes are conventions; `benchmarks/fit_test.py` measures false alarms and power with them.
     """
 
     def __init__(

@@ -31,8 +31,8 @@ from headcount.tables.result import Estimates
 from headcount.tables.training import GroupInfo, GroupQuality
 
 N_FOLDS = 5  # as everywhere in the package
-MANY_ROWS = 5000  # labelled rows: a model of four fifths of them is as good as one of all
-MIN_GROUPS = 5  # groups that errors are learnt from
+MANY_ROWS = 5000  # labelled rows: four fifths of them are about as good as all (convention)
+MIN_GROUPS = 5  # groups that errors are learnt from, at least (convention)
 
 
 def split_by_group(labels: NDArray[Any], groups: NDArray[Any], folds: int = N_FOLDS) -> list[Split]:
@@ -77,7 +77,7 @@ def even_rows(train: Ints, codes: Ints, own: Ints) -> Ints:
     """Rows for training, some repeated or left out, so that groups have the same shares.
 
     Shares of a group are smoothed by ten rows of the overall shares, and a row is repeated at most
-    four times: chosen by the error on held-out groups, `benchmarks/unseen_groups.py`.
+    four times; both are conventions, and `benchmarks/table_groups.py` measures the outcome.
     """
     prior_rows, max_repeats = 10.0, 4.0
     overall = np.bincount(codes) / len(codes)

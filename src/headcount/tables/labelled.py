@@ -18,7 +18,7 @@ from headcount.tables.notes import Note, Notify, reading_notes
 from headcount.tables.reading import TableScan, label_names
 from headcount.tables.training import RareClasses
 
-MIN_CLASS_ROWS = 5  # one for each fold of the cross-fitting
+MIN_CLASS_ROWS = 5  # rows: one for each of the five folds of `cross_fit`
 # Spellings of a missing label; those of the first tuple may mean a class.
 MAYBE_MISSING = ("none", "na", "nil", "-", "--", "?", ".", "missing", "undefined")
 MISSING_LABELS = ("nan", "nat", "null", "<na>", "n/a", "#n/a", "-nan")

@@ -39,7 +39,7 @@ from headcount.tables.reading import TableScan
 from headcount.tables.settings import FitSettings, ReadSettings
 from headcount.tables.training import GroupInfo, QualityReport, Training
 
-CHECK_BUDGET = 0.2  # share of the budget for checking the intervals: benchmarks/auto_coverage.py
+CHECK_BUDGET = 0.2  # share of the budget for checking the intervals (convention)
 
 
 def learn(

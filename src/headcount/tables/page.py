@@ -32,8 +32,8 @@ from headcount.tables.result import GroupShares
 from headcount.tables.series import Series, between, percent
 from headcount.tables.trust import judge_trust, list_warnings
 
-FIRST_CLASSES = 4  # classes of the first screen of a phone
-MAX_BARS = 60  # groups with a bar of their own: a screen of a desktop
+FIRST_CLASSES = 4  # cards that fit on the first screen (layout)
+MAX_BARS = 60  # groups that have a bar of their own (layout)
 
 
 @dataclass(frozen=True)

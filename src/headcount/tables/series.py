@@ -9,7 +9,7 @@ import numpy as np
 
 from headcount._core.types import Bools, Floats, Ints
 
-CHART_POINTS = 120  # points of a chart: a pixel each on a phone; more groups are averaged
+CHART_POINTS = 120  # points of a chart, beyond which groups are averaged (layout)
 
 
 def percent(share: float) -> str:
