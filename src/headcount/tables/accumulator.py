@@ -165,8 +165,8 @@ class Accumulator:
         self.rows = np.zeros(0, dtype=np.int64)
         self.weight, self.squares = np.zeros((2, 0))
         self.sketched = SketchedGroups(layout)
-        # Rows of a group that stay exact: four for each cell of the histogram of two classes, and as
-        # many as a sketch of more classes keeps before it is halved.
+        # Rows that stay exact: four for each cell of the histogram of two classes, and as many as a
+        # sketch of more classes keeps before it is halved.
         self.max_exact = 8192 if layout.n_classes == 2 else 80_000
 
     def add(self, scores: Floats, bins: Any, groups: Ints, weights: Floats | None = None) -> None:
