@@ -14,7 +14,7 @@ same size as that of the half that was fitted, which is allowed for.
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -24,38 +24,44 @@ from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.inference.labelled_error import labelled_error
 from headcount.inference.local_regression import posterior_moments
-from headcount.inference.simulation import make_simulator, round_to_counts
+from headcount.inference.simulation import Simulator, make_simulator, round_to_counts
 
 # Settings chosen by `benchmarks/interval_coverage.py`.
 N_SPLITS = 8  # random halvings, each used in both directions
-N_ERRORS = 1600  # standardised errors in all, about
+N_ERRORS = 800  # standardised errors in all, about
 BAG_SIZE = 500  # items
 N_DRAWS = 100  # simulated bags around each
+SAMPLING_DRAWS = 60  # bags that measure the sampling variance
 QUANTILE = 0.95  # of the errors
+NORMAL = float(norm.ppf((1 + QUANTILE) / 2))  # the same of normal errors
 NARROWEST = 0.9  # smallest factor: a lower one is more likely noise
 MIN_CLASS_SIZE = 4  # labelled items of a class without which halves cannot be compared
 MAX_CLASS_SIZE = 1000  # labelled items of a class that take part
 SUFFICIENT = 2000  # labelled items of every class that make calibration unnecessary
 
 
-def calibrate_width(quantifier: Any) -> float:
-    """Factor on the standard deviation of the labelled error that makes intervals cover.
+class WidthCalibration(NamedTuple):
+    """Factor on standard deviations, and coverage of 95 % intervals without it and with it.
 
-    Parameters
-    ----------
-    quantifier : fitted quantifier on scores
+    The latter uses, for each split, the factor of the other splits.
+    """
 
-    Returns
-    -------
-    float
-        1.0 where every class has very many labelled items, and NaN where one has too few.
+    scale: float = 1.0
+    uncalibrated: float = float("nan")
+    calibrated: float = float("nan")
+
+
+def calibrate_width(quantifier: Any) -> WidthCalibration:
+    """Calibrate the width of the intervals of a fitted quantifier that works on scores.
+
+    The factor is 1 where every class has very many labelled items, or one has too few.
     """
     scorer = quantifier.scorer_
     counts = np.bincount(scorer.codes, minlength=len(scorer.classes))
     if not len(scorer.codes) or counts.min() < MIN_CLASS_SIZE:
-        return float("nan")
+        return WidthCalibration()
     if counts.min() >= SUFFICIENT and not quantifier.method_tags().remembers:
-        return 1.0
+        return WidthCalibration()
     chosen = _at_most(scorer.codes, MAX_CLASS_SIZE)
     scorer = scorer.part(chosen) if len(chosen) < len(scorer.codes) else scorer
     k = len(counts)
@@ -70,8 +76,15 @@ def calibrate_width(quantifier: Any) -> float:
                 half = quantifier.fit_copy(scorer.part(fitted))
                 held_out = scorer.scores[other], scorer.codes[other]
                 errors.append(_standardised_errors(half, held_out, n_bags, rng))
-    factor = np.quantile(np.abs(np.concatenate(errors)), QUANTILE)
-    return float(max(NARROWEST, factor / norm.ppf((1 + QUANTILE) / 2)))
+    distance = np.abs(errors).reshape(N_SPLITS, -1)
+    rest = [_scale(np.delete(distance, split, axis=0)) for split in range(N_SPLITS)]
+    covered = [distance <= NORMAL, distance <= NORMAL * np.array(rest)[:, None]]
+    return WidthCalibration(_scale(distance), *(float(c.mean()) for c in covered))
+
+
+def _scale(distance: Floats) -> float:
+    """Factor that makes the intervals just cover these absolute standardised errors."""
+    return float(max(NARROWEST, np.quantile(distance, QUANTILE) / NORMAL))
 
 
 def _standardised_errors(
@@ -85,10 +98,18 @@ def _standardised_errors(
     truth = bags.shares(codes, k)
     estimates = half.simulation_twin().estimate([(scores, bags)])
     mean, variance = posterior_moments(simulator, estimates, bags.sizes, N_DRAWS)
-    of_other_half = labelled_error(simulator).variance(truth)
-    share = np.clip(of_other_half / np.maximum(variance, 1e-18), 0.0, 1.0)
-    total = np.maximum(variance * (1.0 + share), 1e-18)
-    return np.asarray((truth - mean) / np.sqrt(total)).ravel()
+    total = variance * (1.0 + _labelled_share(simulator, truth))
+    return np.asarray((truth - mean) / np.sqrt(np.maximum(total, 1e-18))).ravel()
+
+
+def _labelled_share(simulator: Simulator, prevalences: Floats) -> Floats:
+    """Share of the error variance of simulated bags that is due to the labelled items."""
+    shares = np.repeat(prevalences[:, None, :], SAMPLING_DRAWS, axis=1)
+    same_items = simulator.replicates(SAMPLING_DRAWS, "sampling", resample=False)
+    simulated, truths = simulator.run(shares, np.full(len(prevalences), BAG_SIZE), same_items)
+    sampling = (simulated - truths).var(axis=1).mean(axis=0)
+    labelled = labelled_error(simulator).variance(prevalences).mean(axis=0)
+    return np.asarray(labelled / np.maximum(labelled + sampling, 1e-18))
 
 
 def _draw_bags(codes: Ints, shares: Floats, rng: np.random.Generator) -> Bags:

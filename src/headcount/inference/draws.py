@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from headcount._core.types import Bools, Floats, Ints
-from headcount.exceptions import InputError
 from headcount.inference.intervals import Interval, bounds, truncated_normal
 from headcount.inference.labelled_error import LabelledError
 from headcount.kernels.random import keyed_uniforms
@@ -111,16 +110,18 @@ class Draws:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Draws]) -> Draws:
-        """Draws of the bags of all parts, which come from one quantifier."""
+        """Draws of the bags of all parts, which come from one quantifier.
+
+        Values are kept if all parts have some.
+        """
         if len(parts) == 1:
             return parts[0]
         names = ("estimates", "mean", "variance", "sizes", "labelled_share", "keys", "known")
         joined: dict[str, Any] = {n: np.concatenate([getattr(p, n) for p in parts]) for n in names}
         given = [p.values for p in parts if p.values is not None]
         values = np.concatenate(given) if len(given) == len(parts) else None
-        if given and values is None:
-            values = np.concatenate([p.array() for p in parts])
-        return replace(parts[0], **joined, values=values)
+        first = next((p for p in parts if p.labelled is not None), parts[0])
+        return replace(first, **joined, values=values)
 
     def array(self) -> Floats:
         """Values of shape (bags, replicates, classes), each on the simplex."""
@@ -166,6 +167,12 @@ class Draws:
             moved = clip_and_normalise(around.reshape(-1, around.shape[2])).reshape(around.shape)
             return replace(self, variance=self.variance * factor**2, values=moved)
         return replace(self, variance=self.variance * factor**2)
+
+    def inflated(self, error: Floats) -> Draws:
+        """Draws with a further independent error of this standard deviation."""
+        total = self.variance + error**2
+        share = self.labelled_share * self.variance / np.maximum(total, 1e-300)
+        return replace(self, variance=total, labelled_share=share)
 
     def about(self, estimates: Floats) -> Draws:
         """Same draws with other point estimates, which the intervals reach to."""
@@ -221,19 +228,22 @@ class Draws:
         merged = Draws.of_values(np.asarray(names), np.column_stack(parts), values, self.sizes)
         return replace(merged, keys=self.keys, known=self.known, seed=self.seed)
 
-    def differences(self, reference: Draws) -> tuple[Floats, Floats]:
-        """Mean and variance of each bag's difference from the one bag of a reference.
+    def changes(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Differences of bags from a weighted mean of bags, and their variances.
 
-        The error due to the labelled items cancels as far as the prevalences agree.
+        The error due to the labelled items cancels as far as prevalences agree; sampling variances
+        add up.
+
+        Parameters
+        ----------
+        weights : array of shape (bags,)
+            Weight of each bag in the mean, summing to 1.
         """
-        if self.n_replicates != reference.n_replicates:
-            raise InputError("draws that are compared need the same number of replicates.")
-        base = reference.array()[0]
-        mean, variance = np.empty((2, *self.mean.shape))
-        for part, drawn in self.chunks():
-            gap = drawn - base
-            mean[part], variance[part] = gap.mean(axis=1), gap.var(axis=1)
-        return mean, variance
+        gap = self.mean - weights @ self.mean
+        if self.labelled is None:
+            return gap, self.variance + weights**2 @ self.variance
+        sampling = self.variance * (1.0 - self.labelled_share)
+        return gap, self.labelled.variance(gap) + sampling + weights**2 @ sampling
 
     def _sampling_scores(self) -> Floats:
         """Standard normal scores with the correlations of multinomial counts at the means."""
