@@ -56,6 +56,8 @@ class Draws:
     values : array of shape (bags, replicates, classes), optional
         The draws themselves, where they do not follow from the moments.
     n_replicates, seed : int
+    discrete : bool
+        Whether shares take few values, so that intervals are the shortest ones of `values`.
     """
 
     classes: NDArray[Any]
@@ -70,6 +72,7 @@ class Draws:
     values: Floats | None = None
     n_replicates: int = 300
     seed: int = 0
+    discrete: bool = False
 
     def __len__(self) -> int:
         return len(self.estimates)
@@ -143,13 +146,15 @@ class Draws:
             yield part, self.take(part).array()
 
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> Interval:
-        """Highest-density interval of each class, from the moments.
+        """Interval of each class: of highest density given the moments, or the shortest one.
 
         Parameters
         ----------
         simultaneous : bool
             Whether all classes of a bag are to be inside at once.
         """
+        if self.discrete and not simultaneous:
+            return self._shortest(level)
         levels: Any = level
         if simultaneous:
             levels = np.concatenate([self._joint_levels(p, v, level) for p, v in self.chunks()])
@@ -160,19 +165,15 @@ class Draws:
         high = np.where(open_, 1.0, np.maximum(high, self.estimates))
         return Interval(self.classes, self.estimates, low, high, self.variance, level)
 
-    def scaled(self, factor: Floats | float) -> Draws:
-        """Draws whose standard deviations are multiplied by a factor."""
-        if self.values is not None:
-            around = self.mean[:, None, :] + (self.values - self.mean[:, None, :]) * factor
-            moved = clip_and_normalise(around.reshape(-1, around.shape[2])).reshape(around.shape)
-            return replace(self, variance=self.variance * factor**2, values=moved)
-        return replace(self, variance=self.variance * factor**2)
-
     def inflated(self, error: Floats) -> Draws:
         """Draws with a further independent error of this standard deviation."""
         total = self.variance + error**2
         share = self.labelled_share * self.variance / np.maximum(total, 1e-300)
-        return replace(self, variance=total, labelled_share=share)
+        return replace(self, variance=total, labelled_share=share).smooth()
+
+    def smooth(self) -> Draws:
+        """Same moments without given values."""
+        return replace(self, values=None, discrete=False)
 
     def about(self, estimates: Floats) -> Draws:
         """Same draws with other point estimates, which the intervals reach to."""
@@ -189,12 +190,23 @@ class Draws:
         extra += self.mean * (1 - self.mean) * (self.variance <= 0) / n
         total = self.variance + extra
         share = self.labelled_share * self.variance / np.maximum(total, 1e-300)
-        drawn = replace(self, variance=total, labelled_share=share)
-        if self.values is None:
-            return drawn
-        noise = self._sampling_scores() * np.sqrt(extra)[:, None, :]
-        moved = clip_and_normalise((self.values + noise).reshape(-1, noise.shape[2]))
-        return replace(drawn, values=moved.reshape(noise.shape))
+        return replace(self, variance=total, labelled_share=share).smooth()
+
+    def shrunk(self, mean: Floats, variance: Floats, weight: Floats) -> Draws:
+        """Draws of weighted means of these and of something that is independent of them.
+
+        Parameters
+        ----------
+        mean, variance : arrays of shape (bags, classes)
+            Moments of the weighted means; the means are also the estimates.
+        weight : array of shape (bags, 1)
+            Of these draws.
+        """
+        own = np.minimum(weight**2 * self.variance * self.known[:, None], variance)
+        share = self.labelled_share * own / np.maximum(variance, 1e-300)
+        moments: Any = {"estimates": mean, "mean": mean, "variance": variance}
+        known = np.ones(len(self), dtype=bool)
+        return replace(self, **moments, labelled_share=share, known=known).smooth()
 
     def union(self, owner: Ints, weights: Floats | None = None) -> Draws:
         """Draws of bags that are merged, as weighted means of their draws, replicate by replicate.
@@ -244,6 +256,19 @@ class Draws:
             return gap, self.variance + weights**2 @ self.variance
         sampling = self.variance * (1.0 - self.labelled_share)
         return gap, self.labelled.variance(gap) + sampling + weights**2 @ sampling
+
+    def _shortest(self, level: float) -> Interval:
+        """Shortest intervals that contain the level of the given values."""
+        n = self.n_replicates
+        ordered = np.sort(np.asarray(self.values), axis=1)
+        inside = int(np.ceil(level * n))
+        first = np.argmin(ordered[:, inside - 1 :] - ordered[:, : n - inside + 1], axis=1)
+        low = np.take_along_axis(ordered, first[:, None], axis=1)[:, 0]
+        high = np.take_along_axis(ordered, first[:, None] + inside - 1, axis=1)[:, 0]
+        known = self.known[:, None]
+        low = np.where(known, np.minimum(low, self.estimates), 0.0)
+        high = np.where(known, np.maximum(high, self.estimates), 1.0)
+        return Interval(self.classes, self.estimates, low, high, self.variance, level)
 
     def _sampling_scores(self) -> Floats:
         """Standard normal scores with the correlations of multinomial counts at the means."""

@@ -56,8 +56,8 @@ def estimate_groups(
         diagnosis = _resized(info, _diagnose(model, part, sizes), names)
         draws = _adjusted(info, drawn, diagnosis, names, target)
         # Values of small groups are needed for their intervals alone.
-        interval, draws = draws.interval(level), replace(draws, values=None)
-        parts.append(Estimates(interval, count_votes(part), diagnosis, draws))
+        interval = draws.interval(level)
+        parts.append(Estimates(interval, count_votes(part), diagnosis, draws.smooth()))
         groups.append(part.groups)
     return join_estimates(parts, groups)
 
