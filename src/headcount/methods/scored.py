@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._core.types import Floats
 from headcount.bags import Bags
 from headcount.exceptions import InputError, UnreliableWarning
-from headcount.inference.calibration import calibrate_width
+from headcount.inference.calibration import MIN_CLASS_SIZE, calibrate_width
 from headcount.inference.diagnosis import Diagnosis
 from headcount.inference.draws import Draws
 from headcount.inference.goodness_of_fit import diagnose_scores
@@ -224,7 +224,13 @@ class ScoreQuantifier(Quantifier):
                 "no held-out scores were kept, which intervals and tests are made from: fit with "
                 "cv=5, or fewer folds where a class has fewer items than that."
             )
-        if not self.method_tags().corrects:
+        tags = self.method_tags()
+        if tags.remembers and np.bincount(self.scorer_.codes).min() < MIN_CLASS_SIZE:
+            raise InputError(
+                f"{name} needs at least {MIN_CLASS_SIZE} labelled items of every class for "
+                "intervals: add some, or use SLD or PACC."
+            )
+        if not tags.corrects:
             warnings.warn(
                 f"{name} counts, and is biased as soon as the class shares change: its intervals "
                 "reach from the count to where a correction for that would be. Use PACC or SLD "
