@@ -243,7 +243,6 @@ class Draws:
         """
         n = self.sizes[:, None] + POSTERIOR_COUNT
         extra = np.maximum(self.mean * (1 - self.mean) - self.variance, 0.0) / n
-        extra += self.mean * (1 - self.mean) * (self.variance <= 0) / n
         total = self.variance + extra
         share = self.labelled_share * self.variance / np.maximum(total, 1e-300)
         return replace(self, variance=total, labelled_share=share).smooth()
