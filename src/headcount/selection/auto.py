@@ -94,7 +94,7 @@ class AutoQuantifier(DelegatingQuantifier):
     Attributes
     ----------
     best_quantifier_ : ScoreQuantifier
-        Selected method, fitted to all items, with calibrated interval width.
+        Selected method, fitted to all items.
     results_ : Frame
         One row per candidate: its error on the bags, and the reason if it failed.
     choice_ : Choice
