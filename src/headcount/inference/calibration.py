@@ -26,16 +26,16 @@ from headcount.inference.labelled_error import labelled_error
 from headcount.inference.local_regression import posterior_moments
 from headcount.inference.simulation import Simulator, make_simulator, round_to_counts
 
-# Settings chosen by `benchmarks/interval_coverage.py`.
-N_SPLITS = 8  # random halvings, each used in both directions
+# Settings chosen by `benchmarks/interval_coverage.py`, except where a reason is given.
+N_HALVINGS = 8  # random halvings, each used in both directions
 N_ERRORS = 800  # standardised errors in all, about
-BAG_SIZE = 500  # items
-N_DRAWS = 100  # simulated bags around each
+CALIBRATION_BAG_SIZE = 500  # items
+N_CALIBRATION_DRAWS = 100  # simulated bags around each
 SAMPLING_DRAWS = 60  # bags that measure the sampling variance
-QUANTILE = 0.95  # of the errors
+QUANTILE = 0.95  # of the errors: the default level of intervals
 NORMAL = float(norm.ppf((1 + QUANTILE) / 2))  # the same of normal errors
 NARROWEST = 0.9  # smallest factor: a lower one is more likely noise
-MIN_CLASS_SIZE = 4  # labelled items of a class without which halves cannot be compared
+MIN_CLASS_SIZE = 4  # labelled items of a class: two in each half, the fewest with a variance
 MAX_CLASS_SIZE = 1000  # labelled items of a class that take part
 SUFFICIENT = 2000  # labelled items of every class that make calibration unnecessary
 
@@ -65,19 +65,19 @@ def calibrate_width(quantifier: Any) -> WidthCalibration:
     chosen = _at_most(scorer.codes, MAX_CLASS_SIZE)
     scorer = scorer.part(chosen) if len(chosen) < len(scorer.codes) else scorer
     k = len(counts)
-    n_bags = max(3, N_ERRORS // (2 * N_SPLITS * k))
+    n_bags = max(3, N_ERRORS // (2 * N_HALVINGS * k))
     errors = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # halves have nothing to tell the user
-        splitter = StratifiedShuffleSplit(N_SPLITS, test_size=0.5, random_state=0)
+        splitter = StratifiedShuffleSplit(N_HALVINGS, test_size=0.5, random_state=0)
         for split, halves in enumerate(splitter.split(scorer.scores, scorer.codes)):
             for number, (fitted, other) in enumerate((halves, halves[::-1])):
                 rng = np.random.default_rng([split, number])
                 half = quantifier.fit_copy(scorer.part(fitted))
                 held_out = scorer.scores[other], scorer.codes[other]
                 errors.append(_standardised_errors(half, held_out, n_bags, rng))
-    distance = np.abs(errors).reshape(N_SPLITS, -1)
-    rest = [_scale(np.delete(distance, split, axis=0)) for split in range(N_SPLITS)]
+    distance = np.abs(errors).reshape(N_HALVINGS, -1)
+    rest = [_scale(np.delete(distance, split, axis=0)) for split in range(N_HALVINGS)]
     covered = [distance <= NORMAL, distance <= NORMAL * np.array(rest)[:, None]]
     return WidthCalibration(_scale(distance), *(float(c.mean()) for c in covered))
 
@@ -97,7 +97,7 @@ def _standardised_errors(
     bags = _draw_bags(codes, rng.dirichlet(np.ones(k), size=n_bags), rng)
     truth = bags.shares(codes, k)
     estimates = half.simulation_twin().estimate([(scores, bags)])
-    mean, variance = posterior_moments(simulator, estimates, bags.sizes, N_DRAWS)
+    mean, variance = posterior_moments(simulator, estimates, bags.sizes, N_CALIBRATION_DRAWS)
     total = variance * (1.0 + _labelled_share(simulator, truth))
     return np.asarray((truth - mean) / np.sqrt(np.maximum(total, 1e-18))).ravel()
 
@@ -106,7 +106,9 @@ def _labelled_share(simulator: Simulator, prevalences: Floats) -> Floats:
     """Share of the error variance of simulated bags that is due to the labelled items."""
     shares = np.repeat(prevalences[:, None, :], SAMPLING_DRAWS, axis=1)
     same_items = simulator.replicates(SAMPLING_DRAWS, "sampling", resample=False)
-    simulated, truths = simulator.run(shares, np.full(len(prevalences), BAG_SIZE), same_items)
+    simulated, truths = simulator.run(
+        shares, np.full(len(prevalences), CALIBRATION_BAG_SIZE), same_items
+    )
     sampling = (simulated - truths).var(axis=1).mean(axis=0)
     labelled = labelled_error(simulator).variance(prevalences).mean(axis=0)
     return np.asarray(labelled / np.maximum(labelled + sampling, 1e-18))
@@ -115,7 +117,7 @@ def _labelled_share(simulator: Simulator, prevalences: Floats) -> Floats:
 def _draw_bags(codes: Ints, shares: Floats, rng: np.random.Generator) -> Bags:
     """Bags of these prevalences, drawn with replacement."""
     items = [np.flatnonzero(codes == c) for c in range(shares.shape[1])]
-    counts = round_to_counts(shares, np.full(len(shares), BAG_SIZE))
+    counts = round_to_counts(shares, np.full(len(shares), CALIBRATION_BAG_SIZE))
     rows = [
         np.concatenate([rng.choice(own, n) for own, n in zip(items, row, strict=True)])
         for row in counts
