@@ -26,9 +26,9 @@ from headcount import (
     DyS,
     KDEyML,
     UniformPrevalence,
-    limits,
     measure,
 )
+from headcount.inference import limits
 from headcount.methods.base import without_calibration
 
 N_BAGS = 300

@@ -87,9 +87,8 @@ def main() -> None:
             totals[library] += seconds
             chosen = found.best_params_
             winner = METHODS[name](LogisticRegression(max_iter=1000)).set_params(**chosen)
-            error = evaluate(without_calibration(winner).fit(X, y), test, fresh, "rae")[
-                "rae"
-            ].mean()
+            winner = without_calibration(winner)
+            error = evaluate(winner.fit(X, y), test, fresh, "rae")["rae"].mean()
             words = ", ".join(f"{k.removeprefix('classifier__')}={v}" for k, v in chosen.items())
             score = f"{found.best_score_:.4f} | {error:.4f}"
             print(f"| {name} | {library} | {seconds:.2f} | {words} | {score} |", flush=True)

@@ -157,21 +157,20 @@ class AutoQuantifier(DelegatingQuantifier):
         if counts.min() < 2:
             plain = SLD(first_classifier(sources[0]), n_jobs=self.n_jobs)
             plain = self._final(plain.set_params(random_state=self.random_state))
-            return self._fall_back(
-                plain.fit(X, data.y), self._choice(items=(len(data), data.n_all))
-            )
+            choice = self._choice(items=(len(data), data.n_all))
+            return self._fall_back(plain.fit(data.X, data.y), choice)
         first = Budget(0.6 * self.budget)  # most of the work, since trials of methods are cheap
         data = subsample(sources[0], data, first)
         with announce(self.verbose) as say:
             passes = fit_classifiers(sources, data.over_items(), first, say)
-            plan = self._plan(data, bags, pool)
+            plan = ValidationPlan.of(data, self.periods, bags, pool)
             return self._select(passes, plan, Budget(self.budget, first.spent), say)
 
     def fit_scores(self, scores: Any, y: Any, *, classes: Any = None) -> Self:
         """Select the method for scores that come from elsewhere, as in `ScoreQuantifier`."""
         self.check_params()
         scorer = Scorer.from_scores(scores, y, classes, decisions=True)
-        plan = self._plan(Labelled(scorer.scores, scorer.codes, n_all=len(scorer.codes)))
+        plan = ValidationPlan(Labelled(scorer.scores, scorer.codes, n_all=len(scorer.codes)))
         with announce(self.verbose) as say:
             passes = [ClassifierPass("given scores", (), scorer)]
             return self._select(passes, plan, Budget(self.budget), say)
@@ -226,17 +225,13 @@ class AutoQuantifier(DelegatingQuantifier):
                 )
         return [given_source(classifier, str(name)) for name, classifier in given.items()]
 
-    def _plan(self, data: Labelled, bags: Bags | None = None, pool: Any = None) -> ValidationPlan:
-        seed = as_seed(self.random_state)
-        return ValidationPlan(data, self.expect, self.size, self.periods, seed, bags, pool)
-
     def _choice(self, **about: Any) -> Choice:
         return Choice(measure=str(measure(self.measure)), expect=self.expect, **about)
 
     def _select(
         self, passes: list[ClassifierPass], plan: ValidationPlan, budget: Budget, say: Say
     ) -> Self:
-        """Select a classifier, then a method, and fit the method to all held-out scores."""
+        """Select a classifier, then a method if there are enough items to compare them."""
         fitted = plan.affordable([p for p in passes if p.scorer is not None], budget)
         best = select_classifier(fitted)
         scorer = best.scorer
@@ -247,12 +242,24 @@ class AutoQuantifier(DelegatingQuantifier):
             left_out=tuple((p.name, p.reason) for p in passes if p.scorer is None),
             items=(len(scorer.codes), plan.data.n_all),
         )
-        if not plan.can_compare(scorer):
-            return self._fall_back(self._final(SLD(calibrator="bcts")).fit_scorer(scorer), choice)
+        if plan.can_compare(scorer):
+            return self._select_method(best, scorer, plan, choice, budget, say)
+        return self._fall_back(self._final(SLD(calibrator="bcts")).fit_scorer(scorer), choice)
+
+    def _select_method(
+        self,
+        best: ClassifierPass,
+        scorer: Scorer,
+        plan: ValidationPlan,
+        choice: Choice,
+        budget: Budget,
+        say: Say,
+    ) -> Self:
+        """Select a method, and fit it to all held-out scores."""
         before = budget.spent
         say(f"making bags with {best.name}")
         budget.spent += plan.refit_cost(best)
-        splits = plan.splits(best)
+        splits = plan.splits(best, self.expect, self.size, as_seed(self.random_state))
         candidates = self._candidates(plan, len(scorer.classes))
         trials = self._try_all(candidates, splits, budget, say)
         name = [*trials][plan.select([*trials.values()], splits)]
@@ -308,7 +315,6 @@ class AutoQuantifier(DelegatingQuantifier):
         return clone(quantifier) if self.calibrate_width else without_calibration(quantifier)
 
     def _fall_back(self, fitted: ScoreQuantifier, choice: Choice) -> Self:
-        """Take SLD without comparison."""
         choice = replace(choice, method="SLD, bcts" if fitted.calibrator else "SLD")
         return self._keep(fitted, choice, {choice.method: Trial(np.array([np.nan]))})
 

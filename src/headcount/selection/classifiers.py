@@ -65,6 +65,11 @@ class Labelled:
         return {"cv": cv, "groups": groups, "n_jobs": jobs, "random_state": state}
 
     @cached_property
+    def codes(self) -> Ints:
+        """Class of each item, as a number."""
+        return np.unique(self.y, return_inverse=True)[1]
+
+    @cached_property
     def problem(self) -> Size:
         """Size of the classification problem."""
         return Size.of(self.X, len(np.unique(self.y)))
@@ -101,10 +106,9 @@ class ClassifierPass:
 def fit_classifiers(
     sources: Sequence[Source], data: Labelled, budget: Budget, say: Say
 ) -> list[ClassifierPass]:
-    """Cross-fit the classifiers that the budget affords, and a stack of them.
+    """Cross-fit the classifiers that the budget affords, the first always, and a stack of them.
 
-    The first classifier is always fitted. A source is fitted with all of its settings, or with the
-    first setting of each family, or not at all.
+    A source is fitted with all of its settings, or with the first of each family, or not at all.
     """
     passes: list[ClassifierPass] = []
     for source in sources:
@@ -114,9 +118,9 @@ def fit_classifiers(
         chosen = next((i for i, cost in enumerate(costs) if budget.affords(cost)), -1)
         if chosen < 0 and source is not sources[0]:
             passes += _failed(source, f"it would take {min(costs):.2g} units of work")
-            continue
-        budget.spent += costs[chosen]
-        passes += _fit_source(options[chosen], data, say)
+        else:
+            budget.spent += costs[chosen]
+            passes += _fit_source(options[chosen], data, say)
     fitted = [p for p in passes if p.scorer is not None]
     if not fitted:
         _cross_fit_all(_first(sources[0], 1), data)  # raises its own error
@@ -183,10 +187,10 @@ def _cross_fit_all(
 
 def _fit_source(source: Source, data: Labelled, say: Say) -> list[ClassifierPass]:
     """The best classifier of each family, by the likelihood of held-out items."""
-    scorers, reason = attempt(lambda: _cross_fit_all(source, data, say))
+    passes: list[ClassifierPass] = []
+    scorers, reason = attempt(partial(_cross_fit_all, source, data, say))
     if scorers is None:
         return _failed(source, reason)
-    passes = []
     for family, classifiers in source.families.items():
         losses = {name: held_out_losses(scorers[family][name]) for name in classifiers}
         best = min(losses, key=lambda name: losses[name].mean())

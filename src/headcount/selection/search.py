@@ -20,7 +20,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing as part
 from sklearn.utils.validation import _num_samples
 
 from headcount._core import validation as check
@@ -114,9 +114,7 @@ class SearchQuantifier(DelegatingQuantifier):
 
     def _held_out(self, X: Any, y: NDArray[Any]) -> list[Fold]:
         """Training items, and bags of the items held out, of each round of validation."""
-        protocol = self.protocol
-        if protocol is None:
-            protocol = UniformPrevalence(n_bags=250, size=100, random_state=0)
+        protocol = self.protocol or UniformPrevalence(n_bags=250, size=100, random_state=0)
         seed = as_seed(self.random_state) % 2**32
         share = self.validation
         if isinstance(share, (float, np.floating)) and 0 < share < 1:
@@ -131,11 +129,11 @@ class SearchQuantifier(DelegatingQuantifier):
         check.two_or_more(classes)
         if np.bincount(codes).min() < 2:
             raise InputError("a class has a single labelled item: there is nothing to validate on.")
-        folds = []
-        for train, test in splitter.split(np.zeros(len(y)), codes):
-            drawn = protocol.draw(y[test], classes=classes)
-            folds.append((_safe_indexing(X, train), y[train], _safe_indexing(X, test), drawn))
-        return folds
+        splits = splitter.split(np.zeros(len(y)), codes)
+        return [
+            (part(X, train), y[train], part(X, test), protocol.draw(y[test], classes=classes))
+            for train, test in splits
+        ]
 
     def _keep(self, settings: list[dict[str, Any]], errors: Floats, failures: list[str]) -> None:
         """Keep the table of results and the best setting; a failed one is never the best."""
@@ -197,9 +195,8 @@ class GridSearch(SearchQuantifier):
     >>> from headcount import SLD
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-    >>> search = GridSearch(
-    ...     SLD(LogisticRegression(), calibrator="bcts"), {"classifier__C": [1e-6, 0.1]}
-    ... ).fit(X, y)
+    >>> sld = SLD(LogisticRegression(), calibrator="bcts")
+    >>> search = GridSearch(sld, {"classifier__C": [1e-6, 0.1]}).fit(X, y)
     >>> search.best_params_
     {'classifier__C': 0.1}
     >>> search.predict(X).round(1)
@@ -210,10 +207,9 @@ class GridSearch(SearchQuantifier):
 
     def _candidates(self) -> list[dict[str, Any]]:
         try:
-            settings = list(ParameterGrid(self.grid or {}))
+            return list(ParameterGrid(self.grid or {}))
         except (TypeError, ValueError) as error:
             raise InputError(f"grid cannot be read: {error}") from None
-        return settings
 
 
 @dataclass(eq=False, repr=False)
@@ -254,13 +250,12 @@ class RandomSearch(SearchQuantifier):
 
 def configured(base: Quantifier, setting: dict[str, Any]) -> Quantifier:
     """Clone of a quantifier with other parameters; unknown names are rejected."""
+    own = {name: clone(value, safe=False) for name, value in setting.items()}
     try:
-        configured: Quantifier = clone(base).set_params(
-            **{name: clone(value, safe=False) for name, value in setting.items()}
-        )
+        made: Quantifier = clone(base).set_params(**own)
     except ValueError as error:
         raise InputError(str(error)) from None
-    return configured
+    return made
 
 
 def setting_text(setting: Mapping[str, Any]) -> str:
@@ -282,5 +277,4 @@ def _try_group(candidates: list[Quantifier], fold: Fold, which: Measure) -> list
 
 
 def _text(value: Any) -> Any:
-    """Cell of the table: numbers and texts as they are, other objects by their repr."""
     return value if isinstance(value, (int, float, str, np.number)) else repr(value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,49 +72,35 @@ def try_on(splits: Sequence[ValidationSplit], quantifier: ScoreQuantifier, which
 
 @dataclass(frozen=True, eq=False)
 class ValidationPlan:
-    """Which bags represent the future, given what is known of it.
+    """Which bags represent the future: given ones, left-out groups or periods, or drawn ones.
 
-    `expect`, `size` and `periods` are those of `AutoQuantifier`; `bags` with known prevalence and
-    the `pool` of their items may be given.
+    `kind` is 'given', 'groups', 'periods' or 'drawn'; 'too few groups' are drawn bags in place of
+    groups, none of which can be left out. Classifiers are fitted again for each of the `cuts`.
     """
 
     data: Labelled
-    expect: str
-    size: int | None
-    periods: bool
-    seed: int
+    kind: str = "drawn"
+    cuts: Sequence[Split] = ()
     bags: Bags | None = None
     pool: Any = None
 
-    @cached_property
-    def codes(self) -> Ints:
-        """Class of each labelled item, as a number."""
-        return np.unique(self.data.y, return_inverse=True)[1]
-
-    @cached_property
-    def kind(self) -> str:
-        """What the bags are: 'given', 'drawn', 'groups' or 'periods'.
-
-        'too few groups' are drawn bags in place of groups, none of which can be left out.
-        """
-        if self.bags is not None:
-            return "given"
-        if self.data.groups is None:
-            return "drawn"
-        kinds = ("periods", "groups") if self.periods else ("groups",)
-        return next((kind for kind in kinds if any(self._left_out(kind))), "too few groups")
-
-    @property
-    def refits(self) -> bool:
-        """Whether classifiers are fitted again for the bags, without the items of these."""
-        return self.kind in ("groups", "periods")
+    @classmethod
+    def of(cls, data: Labelled, periods: bool, bags: Bags | None, pool: Any) -> ValidationPlan:
+        """Plan for labelled items, whose groups may be periods, or for given bags of a pool."""
+        if bags is not None:
+            return cls(data, "given", bags=bags, pool=pool)
+        if data.groups is None:
+            return cls(data)
+        ways = {"periods": cut_periods} if periods else {}
+        for kind, cut in {**ways, "groups": leave_out_groups}.items():
+            if cuts := list(cut(data.groups, data.codes, MIN_PER_CLASS)):
+                return cls(data, kind, cuts)
+        return cls(data, "too few groups")
 
     def can_compare(self, scorer: Scorer) -> bool:
         """Whether there are enough held-out items of every class to compare methods on."""
-        if self.refits or self.bags is not None:
-            return True
         counts = np.bincount(scorer.codes, minlength=len(scorer.classes))
-        return int(counts.min()) >= MIN_PER_CLASS
+        return bool(self.cuts) or self.bags is not None or int(counts.min()) >= MIN_PER_CLASS
 
     def past(self) -> Bags | None:
         """Bags of the labelled groups, from which a prior of the prevalence shift is learned.
@@ -127,15 +112,27 @@ class ValidationPlan:
             return None
         return Bags.from_groups(groups).with_truth(self.data.y)
 
-    def splits(self, chosen: ClassifierPass) -> list[ValidationSplit]:
+    def affordable(self, passes: list[ClassifierPass], budget: Budget) -> list[ClassifierPass]:
+        """Classifiers that can be refitted with half of the work that is left; the cheapest can."""
+        costs = [self.refit_cost(p) for p in passes]
+        limit = max(min(costs), budget.left / 2)
+        return [p for p, cost in zip(passes, costs, strict=True) if cost <= limit]
+
+    def refit_cost(self, chosen: ClassifierPass) -> float:
+        """Units of work to fit a classifier again for the bags."""
+        return N_VALIDATION_SPLITS * self.data.cost(*chosen.recipe) if self.cuts else 0.0
+
+    def splits(
+        self, chosen: ClassifierPass, expect: str, size: int | None, seed: int
+    ) -> list[ValidationSplit]:
         """Bags scored by a classifier, which is fitted again for groups that are left out."""
-        if self.refits:
-            return [self._leave_out(chosen, split) for split in self._left_out(self.kind)]
+        if self.cuts:
+            return [_leave_out(self.data, chosen, *cut) for cut in self.cuts]
         scorer = chosen.scorer
         assert scorer is not None
         if self.bags is None:
-            size = self.size or int(np.clip(len(scorer.codes) // 5, 20, 250))
-            return draw_bags(scorer, self.expect, size, self.seed)
+            size = size or int(np.clip(len(scorer.codes) // 5, 20, 250))
+            return draw_bags(scorer, expect, size, seed)
         check_pool(count_items(self.pool), self.bags)
         views = [(scores, self.bags) for scores in scorer.views(self.pool)]
         return [ValidationSplit(scorer, views, self.bags)]
@@ -148,34 +145,21 @@ class ValidationPlan:
         """
         errors = np.array([trial.errors for trial in trials])
         lengths = [len(split.bags) for split in splits]
-        if self.refits or self.bags is not None:
+        if self.cuts or self.bags is not None:
             return one_standard_error_rule(errors, np.arange(sum(lengths)))
         units = np.repeat(np.arange(len(lengths)), lengths)
         return one_standard_error_rule(errors, units, overlap=1 / (N_VALIDATION_SPLITS - 1))
 
-    def affordable(self, passes: list[ClassifierPass], budget: Budget) -> list[ClassifierPass]:
-        """Classifiers that can be refitted with half of the work that is left; the cheapest can."""
-        costs = [self.refit_cost(p) for p in passes]
-        limit = max(min(costs), budget.left / 2)
-        return [p for p, cost in zip(passes, costs, strict=True) if cost <= limit]
 
-    def refit_cost(self, chosen: ClassifierPass) -> float:
-        """Units of work to fit a classifier again for the bags."""
-        return N_VALIDATION_SPLITS * self.data.cost(*chosen.recipe) if self.refits else 0.0
-
-    def _left_out(self, kind: str) -> Iterator[Split]:
-        cut = cut_periods if kind == "periods" else leave_out_groups
-        return cut(np.asarray(self.data.groups), self.codes, MIN_PER_CLASS)
-
-    def _leave_out(self, chosen: ClassifierPass, split: Split) -> ValidationSplit:
-        """Bags are groups; classifiers and methods learn from the items of other groups."""
-        (train, test), groups = split, np.asarray(self.data.groups)
-        scorer = chosen.refit(self.data.part(train).over_items())
-        known, every = np.unique(self.codes[train]), np.arange(self.codes.max() + 1)
-        bags = Bags.from_groups(groups[test]).with_truth(self.codes[test], classes=every)
-        past = Bags.from_groups(groups[train]).with_truth(self.codes[train], classes=known)
-        views = [(scores, bags) for scores in scorer.views(_safe_indexing(self.data.X, test))]
-        return ValidationSplit(scorer, views, bags, past, known)
+def _leave_out(data: Labelled, chosen: ClassifierPass, train: Ints, test: Ints) -> ValidationSplit:
+    """Bags are groups; classifiers and methods learn from the items of other groups."""
+    codes, groups = data.codes, np.asarray(data.groups)
+    scorer = chosen.refit(data.part(train).over_items())
+    known, every = np.unique(codes[train]), np.arange(codes.max() + 1)
+    bags = Bags.from_groups(groups[test]).with_truth(codes[test], classes=every)
+    past = Bags.from_groups(groups[train]).with_truth(codes[train], classes=known)
+    views = [(scores, bags) for scores in scorer.views(_safe_indexing(data.X, test))]
+    return ValidationSplit(scorer, views, bags, past, known)
 
 
 def draw_bags(scorer: Scorer, expect: str, size: int, seed: int) -> list[ValidationSplit]:
