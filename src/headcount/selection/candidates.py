@@ -62,19 +62,11 @@ def default_candidates(
     natural: bool = False,
     representative: bool = True,
 ) -> Candidates:
-    """Candidates in order of preference.
+    """Candidates in order of preference, for a measure and an expected change of prevalence.
 
-    Parameters
-    ----------
-    which : measure
-    expect : expected change of prevalence, as in `BayesQuantifier`
-    n_classes : int
-    natural : bool
-        Whether bags differ by more than class prevalence. Methods that allow for such drift then
-        come first, followed by one that corrects nothing.
-    representative : bool
-        Whether the validation bags have such drift too. If not they cannot tell what it takes to
-        allow for it, and methods that trust that there is none are left out.
+    `natural` bags differ by more than class prevalence. Methods that allow for such drift then come
+    first, followed by one that corrects nothing. If the validation bags are not `representative`,
+    because they have no drift, methods that trust that there is none are left out.
     """
     two = n_classes == 2
     out: Candidates = {}

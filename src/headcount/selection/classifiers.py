@@ -49,8 +49,7 @@ class Labelled:
     def over_items(self) -> Labelled:
         """The same with folds of items, not of whole groups, unless a splitter is given.
 
-        A classifier that has seen items of every group scores other groups better. Whether the
-        scores hold there is checked on groups that were left out, not on held-out items.
+        A classifier that has seen items of every group scores other groups better.
         """
         return replace(self, groups=None) if isinstance(self.cv, (int, float)) else self
 
@@ -143,10 +142,10 @@ def select_classifier(passes: Sequence[ClassifierPass]) -> ClassifierPass:
 
 
 def subsample(source: Source, data: Labelled, budget: Budget) -> Labelled:
-    """All items, or as many as the first classifier can be fitted to within the budget.
+    """As many items as the first classifier can be fitted to within the budget.
 
-    At least 2,000 are kept, and at least 20 of every class: with fewer, sampling noise of the
-    labelled items dominates the error. Items in groups, or with given splits, are all kept.
+    At least 2,000 are kept, and 20 of every class: with fewer, sampling noise of the labelled items
+    dominates the error. Items in groups, or with given splits, are all kept.
     """
     whole = data.groups is not None or not isinstance(data.cv, (int, float))
     cost = data.cost(_first(source, 1))

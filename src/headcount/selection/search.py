@@ -20,7 +20,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
-from sklearn.utils import _safe_indexing as part
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from headcount._core import validation as check
@@ -114,7 +114,9 @@ class SearchQuantifier(DelegatingQuantifier):
 
     def _held_out(self, X: Any, y: NDArray[Any]) -> list[Fold]:
         """Training items, and bags of the items held out, of each round of validation."""
-        protocol = self.protocol or UniformPrevalence(n_bags=250, size=100, random_state=0)
+        protocol = self.protocol
+        if protocol is None:
+            protocol = UniformPrevalence(n_bags=250, size=100, random_state=0)
         seed = as_seed(self.random_state) % 2**32
         share = self.validation
         if isinstance(share, (float, np.floating)) and 0 < share < 1:
@@ -129,11 +131,11 @@ class SearchQuantifier(DelegatingQuantifier):
         check.two_or_more(classes)
         if np.bincount(codes).min() < 2:
             raise InputError("a class has a single labelled item: there is nothing to validate on.")
-        splits = splitter.split(np.zeros(len(y)), codes)
-        return [
-            (part(X, train), y[train], part(X, test), protocol.draw(y[test], classes=classes))
-            for train, test in splits
-        ]
+        folds = []
+        for train, test in splitter.split(np.zeros(len(y)), codes):
+            drawn = protocol.draw(y[test], classes=classes)
+            folds.append((_safe_indexing(X, train), y[train], _safe_indexing(X, test), drawn))
+        return folds
 
     def _keep(self, settings: list[dict[str, Any]], errors: Floats, failures: list[str]) -> None:
         """Keep the table of results and the best setting; a failed one is never the best."""

@@ -72,10 +72,9 @@ def try_on(splits: Sequence[ValidationSplit], quantifier: ScoreQuantifier, which
 
 @dataclass(frozen=True, eq=False)
 class ValidationPlan:
-    """Which bags represent the future: given ones, left-out groups or periods, or drawn ones.
+    """Which bags represent the future: of a `kind` as in `Choice.bags`.
 
-    `kind` is 'given', 'groups', 'periods' or 'drawn'; 'too few groups' are drawn bags in place of
-    groups, none of which can be left out. Classifiers are fitted again for each of the `cuts`.
+    Classifiers are fitted again for each of the `cuts` into left-out groups or periods.
     """
 
     data: Labelled
@@ -103,14 +102,13 @@ class ValidationPlan:
         return bool(self.cuts) or self.bags is not None or int(counts.min()) >= MIN_PER_CLASS
 
     def past(self) -> Bags | None:
-        """Bags of the labelled groups, from which a prior of the prevalence shift is learned.
+        """Bags of the labelled groups that a prior of the prevalence shift is learned from, if any.
 
-        None where there are too few groups: one group says nothing about others.
+        One group says nothing about others.
         """
-        groups = self.data.groups
-        if groups is None or self.kind == "too few groups":
+        if self.data.groups is None or self.kind == "too few groups":
             return None
-        return Bags.from_groups(groups).with_truth(self.data.y)
+        return Bags.from_groups(self.data.groups).with_truth(self.data.y)
 
     def affordable(self, passes: list[ClassifierPass], budget: Budget) -> list[ClassifierPass]:
         """Classifiers that can be refitted with half of the work that is left; the cheapest can."""
@@ -193,10 +191,7 @@ def _draw(scorer: Scorer, codes: Ints, expect: str, size: int, seed: int) -> Bag
 
 
 def leave_out_groups(groups: NDArray[Any], codes: Ints, min_per_class: int) -> Iterator[Split]:
-    """Split into the items of some groups and those of all others; each group is left out once.
-
-    Classes with fewer than `min_per_class` items to learn from are left out of a split.
-    """
+    """Splits that leave each group out once, without classes that are rare among the others."""
     names, number = np.unique(groups, return_inverse=True)
     n_splits = min(N_VALIDATION_SPLITS, len(names))
     part = np.random.default_rng(0).permutation(len(names)) % n_splits
@@ -206,10 +201,9 @@ def leave_out_groups(groups: NDArray[Any], codes: Ints, min_per_class: int) -> I
 
 
 def cut_periods(groups: NDArray[Any], codes: Ints, min_per_class: int) -> Iterator[Split]:
-    """Split into the items before a date, and those from there to the next date.
+    """Splits into the items before a date, and those from there to the next date.
 
-    There are at most three dates, the first after 40 % of the items, so that the earliest split
-    has enough to learn from. Rare classes are left out as in `leave_out_groups`.
+    The first of at most three dates comes after 40 % of the items, enough to learn from.
     """
     names, order = np.unique(groups, return_inverse=True)
     share = np.cumsum(np.bincount(order)) / len(order)
