@@ -387,9 +387,7 @@ def test_costs_grow_with_the_sizes():
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Calibrating(SLD):
-    """Has the parameter that turns the calibration of intervals on."""
-
-    calibrate_width: bool = True
+    """Notes whether it calibrates its intervals."""
 
     def fit_scorer(self, scorer):
         CALIBRATED.append(self.calibrate_width)
@@ -413,7 +411,7 @@ def test_candidates_are_compared_without_calibrated_intervals():
     assert not any(CALIBRATED[3:])  # halves of the labelled items
     nested = without_calibration(GridSearch(MedianOf([SLD(), Calibrating()])))
     assert nested.quantifier.quantifiers[1].calibrate_width is False
-    assert repr(without_calibration(PACC())) == repr(PACC())
+    assert repr(without_calibration(HDx())) == repr(HDx())
 
 
 def test_odd_settings_are_refused_or_served():
