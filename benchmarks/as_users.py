@@ -28,11 +28,12 @@ import workloads
 from headcount import SLD, AutoQuantifier, Bags, BayesQuantifier, UniformPrevalence, measure
 from headcount.scores.sources import sources_for
 from headcount.selection import auto
-from headcount.selection.passes import Labelled, run_passes
+from headcount.selection.budget import Budget
+from headcount.selection.classifiers import Labelled, fit_classifiers
 
 MEASURES = ("ae", "rae")
 N_BAGS = 100
-BUDGET = 1000  # seconds: what is tried must not depend on what else the machine does
+BUDGET = 1000  # units of work, so that everything is tried
 Answer = Callable[[str], np.ndarray]  # estimates for a measure
 
 
@@ -49,11 +50,11 @@ def items_of(name: str, split: int, n: int):
 def best_single(X, y):
     """Name and classifier with the best likelihood of held-out items.
 
-    AutoQuantifier is given the same passes for either measure, which it would make anew.
+    AutoQuantifier is given the same classifiers for either measure.
     """
     sources = sources_for(X, len(np.unique(y)))
-    passes = run_passes(sources, Labelled(X, y), time.monotonic() + 1e4, lambda _: None)
-    auto.run_passes = lambda *_: passes
+    passes = fit_classifiers(sources, Labelled(X, y), Budget(1e4), lambda _: None)
+    auto.fit_classifiers = lambda *_: passes
     single = [p for p in passes if p.scorer is not None and len(p.recipe) == 1]
     best = min(single, key=lambda p: p.loss)
     (family,) = best.recipe[0].families.values()

@@ -39,9 +39,8 @@ from headcount import (
     measure,
 )
 from headcount.scores import cross_fit
-from headcount.selection import auto, judging
-from headcount.selection.cases import natural_cases
-from headcount.selection.passes import run_passes
+from headcount.selection import auto
+from headcount.selection.classifiers import ClassifierPass, fit_classifiers
 from headcount.text import TfIdf
 
 MEASURES = ("ae", "rae")
@@ -149,22 +148,24 @@ def errors_of(name: str, number: int, split: Split) -> dict[str, list[float]]:
 
 
 def share_passes() -> None:
-    """Let AutoQuantifier use the same passes for either measure, which it would make anew."""
+    """Let AutoQuantifier use the same classifiers for either measure."""
     kept: list = []
-    cases: dict[int, list] = {}
+    refitted: dict = {}
+    refit = ClassifierPass.refit
 
     def once(*settings) -> list:
         if not kept:
-            kept.extend(run_passes(*settings))
+            kept.extend(fit_classifiers(*settings))
         return kept
 
-    def once_each(recipe, data, parts) -> list:
-        if id(recipe) not in cases:  # of a pass that is kept
-            cases[id(recipe)] = natural_cases(recipe, data, parts)
-        return cases[id(recipe)]
+    def once_each(chosen, data):
+        key = chosen.name, tuple(data.X)
+        if key not in refitted:
+            refitted[key] = refit(chosen, data)
+        return refitted[key]
 
-    auto.run_passes = once
-    judging.natural_cases = once_each
+    auto.fit_classifiers = once
+    ClassifierPass.refit = once_each
 
 
 def table(results: dict[str, list[dict[str, list[float]]]]) -> Iterator[str]:

@@ -14,10 +14,10 @@ import sys
 import warnings
 
 import numpy as np
+from headcount.inference.diagnostics import LEVEL
 
 import harness  # noqa: F401  first: it sets one thread for everybody
 from headcount import PACC
-from headcount.inference.diagnostics import LEVEL
 from headcount.tables import Inputs, Model
 from headcount.tables.answer import diagnose_groups
 from headcount.tables.kept import Kept

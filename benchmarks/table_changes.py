@@ -21,11 +21,11 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+from headcount.inference.spread import Request
 
 import harness  # noqa: F401  first: it sets one thread for everybody
 from headcount import PACC, SLD
 from headcount.data.groups import Grouping
-from headcount.inference.spread import Request
 from headcount.tables import Count, Inputs, Model, changes
 from headcount.tables.answer import bound_groups, bound_together, diagnose_groups
 from headcount.tables.kept import Kept

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from headcount.inference.spread import Request
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import harness  # noqa: F401  first: it sets one thread for everybody
 from headcount import SLD, Bags, BayesQuantifier
-from headcount.inference.spread import Request
 from headcount.scores.scorer import mix_views
 from headcount.tables import Inputs, Model, quality
 from headcount.tables.answer import bound_part

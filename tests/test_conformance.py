@@ -3,17 +3,24 @@
 import warnings
 
 import pytest
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import headcount
 from headcount.measures import DEFINITIONS
 from headcount.methods.registry import named_methods
 from headcount.methods.solvers import SmoothedEM, StableEM
-from headcount.scores.calibration import CALIBRATORS
-from headcount.testing import QUANTIFIER_CHECKS, check_measure, check_protocol, check_quantifier
+from headcount.scores.calibrators import CALIBRATORS
+from headcount.testing import (
+    QUANTIFIER_CHECKS,
+    check_measure,
+    check_protocol,
+    check_quantifier,
+    check_scikit_learn,
+    scikit_learn_checks,
+)
+from headcount.testing.estimators import IGNORES_ITEMS, ONE_VECTOR_PER_SET
 from headcount.testing.quantifiers import clone
 
-# Texts are its items, which the checks do not make: tests/test_text.py tries it.
+# Texts are its items, which the checks do not make: tests/text/test_text.py tries it.
 CLASSES = sorted(
     {m for n, m in named_methods().items() if n != "TextQuantifier" and isinstance(m, type)},
     key=str,
@@ -104,41 +111,57 @@ def test_measure(spec):
     check_measure(spec)
 
 
-# scikit-learn's checks that do not apply, and why.
-ONE_VECTOR_A_SET = "predict answers one vector for the whole set, not a value for each item"
-IGNORES_ITEMS = "MLPE looks at labels only, so nothing in the items can be wrong"
-NOT_APPLICABLE = {
-    "check_methods_sample_order_invariance": ONE_VECTOR_A_SET,
-    "check_methods_subset_invariance": ONE_VECTOR_A_SET,
-    "check_estimator_sparse_array": ONE_VECTOR_A_SET,
-    "check_estimator_sparse_matrix": ONE_VECTOR_A_SET,
-}
-NOT_APPLICABLE_TO_MLPE = {
-    "check_dtype_object": IGNORES_ITEMS,
-    "check_estimators_empty_data_messages": IGNORES_ITEMS,
-    "check_estimators_nan_inf": IGNORES_ITEMS,
-    "check_fit1d": IGNORES_ITEMS,
-    "check_fit2d_predict1d": IGNORES_ITEMS,
-}
+# Quantifiers that select, and those of texts; their other tests are in files of their own.
+SELECTING = [
+    headcount.AutoQuantifier(budget=0, cv=2),
+    headcount.AutoQuantifier(budget=1),
+    headcount.GridSearch(headcount.PACC(cv=2), {"tau": [0.0, 0.01]}),
+    headcount.RandomSearch(headcount.PACC(cv=2), {"tau": [0.0, 0.01]}, n_iter=2),
+    headcount.TextQuantifier(),
+    headcount.TextQuantifier(headcount.PACC(), fit_once=True),
+]
 
 
 def _sklearn_cases():
-    for cls in CLASSES:
-        # Some of the checks' data sets have three items of a class.
-        quantifier = make(cls, cv=2) if "cv" in cls().get_params() else make(cls)
-        skip = NOT_APPLICABLE | (NOT_APPLICABLE_TO_MLPE if cls is headcount.MLPE else {})
-        for estimator, check in estimator_checks_generator(quantifier):
-            name = check.func.__name__
-            marks = [pytest.mark.skip(reason=skip[name])] if name in skip else []
-            yield pytest.param(estimator, check, marks=marks, id=f"{cls.__name__}-{name}")
+    # Some of the checks' data sets have three items of a class.
+    small = [make(cls, cv=2) if "cv" in cls().get_params() else make(cls) for cls in CLASSES]
+    for quantifier in [*small, *SELECTING]:
+        for name, run, reason in scikit_learn_checks(quantifier):
+            marks = [pytest.mark.skip(reason=reason)] if reason else []
+            yield pytest.param(run, marks=marks, id=f"{str(quantifier)[:40]}-{name}")
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("estimator", "check"), list(_sklearn_cases()))
-def test_scikit_learn(estimator, check):
+@pytest.mark.parametrize("run", list(_sklearn_cases()))
+def test_scikit_learn(run):
     from unittest import SkipTest
 
     try:
-        check(estimator)
+        run()
     except SkipTest as reason:
         pytest.skip(str(reason))
+
+
+def test_checks_are_left_out_for_two_reasons_only():
+    everything = [headcount.MLPE(), *SELECTING]
+    reasons = {r for q in everything for _, _, r in scikit_learn_checks(q)}
+    assert reasons == {"", ONE_VECTOR_PER_SET, IGNORES_ITEMS}
+    selecting = {r for q in SELECTING for _, _, r in scikit_learn_checks(q)}
+    assert selecting == {"", ONE_VECTOR_PER_SET}
+    for quantifier in SELECTING:
+        assert len(list(scikit_learn_checks(quantifier))) > 10
+
+
+class Restless(headcount.PCC):
+    """Changes a parameter in fit."""
+
+    def fit(self, X, y):
+        self.cv = 3
+        return super().fit(X, y)
+
+
+def test_scikit_learn_checks_in_one_call():
+    check_scikit_learn(headcount.TextQuantifier())
+
+    with pytest.raises(AssertionError):
+        check_scikit_learn(Restless())

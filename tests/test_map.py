@@ -7,12 +7,26 @@ from pathlib import Path
 import pytest
 
 from headcount._core.lazy import homes
+from tests.imports import Imports, cycles
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "headcount"
 FILES = sorted(SOURCE.rglob("*.py"))
-MOST_LINES = 350
-MOST_LINES_OF_THE_BASE = 200
+MOST_LINES = 400
+
+# The rewrite of headcount.tables (issue 27) is done on a branch of its own and removes its cycle;
+# empty this set when the two branches are merged.
+PACKAGES_WITH_CYCLES = {"headcount.tables"}
+
+# Modules that import by a name that is worked out while they run, and why that is no way round the
+# order of the rooms.
+COMPUTED = {
+    "headcount._core.lazy",  # public names of a package, which its stub lists
+    "headcount.methods.files",  # types that a model file may hold, of any room
+    "headcount.methods.registry",  # public names of methods
+    "headcount.study.build",  # a classifier of the user's, by its path
+    "headcount.testing.quantifiers",  # libraries of data frames
+}
 
 
 def rooms():
@@ -34,32 +48,31 @@ def module_of(path):
     return ".".join(["headcount", *[p for p in inner.parts if p != "__init__"]])
 
 
-def imports(tree):
-    """Modules of ours that a file imports, wherever in the file, with the names it takes."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((a.name, []) for a in node.names if a.name.split(".")[0] == "headcount")
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "headcount":
-            names = [a.name for a in node.names]
-            if node.module != "headcount":
-                yield node.module, names
-            for name in names if node.module == "headcount" else []:
-                inner = f"headcount.{name}"
-                yield (inner if room_of(inner) in rooms() else homes("headcount").get(name), [])
+MODULES = {module_of(path) for path in FILES}
 
 
-def wrong_way(path, source):
-    """Imports of a file that go against the order of the rooms."""
-    order = rooms()
-    own = room_of(module_of(path))
-    found = []
-    for module, _ in imports(ast.parse(source)):
-        target = None if module is None else room_of(module)
-        if target is None or own is None or target == own:
-            continue
-        if order.index(target) > order.index(own):
-            found.append(f"{path.name} imports {module}")
-    return found
+def public_names(package):
+    """Modules of the public names of a package that loads them when they are first used."""
+    stub = SOURCE.joinpath(*package.split(".")[1:], "__init__.pyi")
+    return homes(package) if stub.is_file() else {}
+
+
+def imports_of(source, module, is_package=False):
+    return Imports.of(source, module, is_package, MODULES, public_names)
+
+
+def imports_of_file(path):
+    return imports_of(path.read_text(), module_of(path), path.name == "__init__.py")
+
+
+def wrong_way(source, module, is_package=False):
+    """Imports of a module that go against the order of the rooms."""
+    order, own = rooms(), room_of(module)
+    if own is None:
+        return []
+    reached = sorted(imports_of(source, module, is_package).reached)
+    targets = [(m, room_of(m)) for m in reached]
+    return [m for m, room in targets if room and order.index(room) > order.index(own)]
 
 
 def privates(tree):
@@ -88,35 +101,133 @@ def test_the_map_names_every_room_and_no_other():
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_rooms_import_only_from_above(path):
-    assert not wrong_way(path, path.read_text())
+    assert not wrong_way(path.read_text(), module_of(path), path.name == "__init__.py")
 
 
-def test_an_import_that_is_turned_round_is_found():
-    path = SOURCE / "bags.py"
-    lazy = path.read_text() + "\n\ndef late():\n    from headcount.methods import PACC\n"
-    assert wrong_way(path, lazy) == ["bags.py imports headcount.methods"]
-    assert wrong_way(path, path.read_text() + "\nfrom headcount import SLD\n")
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_can_be_read(path):
+    assert not imports_of_file(path).computed or module_of(path) in COMPUTED
+
+
+def test_no_modules_import_each_other():
+    graph = {module_of(path): imports_of_file(path).reached for path in FILES}
+    assert not [
+        component
+        for component in cycles(graph)
+        if not any(
+            all(m == package or m.startswith(f"{package}.") for m in component)
+            for package in PACKAGES_WITH_CYCLES
+        )
+    ]
+
+
+UPWARD = [
+    "def late():\n    from headcount.methods import PACC",
+    "from headcount import SLD",
+    "from headcount import methods",
+    "import headcount.methods.adjusting as adjusting",
+    "from ..methods import PACC",
+    "from ..methods.adjusting import *",
+    "from .. import methods",
+    "import headcount\nheadcount.methods.PACC()",
+    "import headcount as h\ndef late():\n    return h.methods.adjusting.PACC()",
+    "import headcount\nheadcount.SLD()",
+    "import headcount.bags\nheadcount.methods.PACC()",
+    "import importlib\nimportlib.import_module('headcount.methods')",
+    "from importlib import import_module as load\nload('headcount.methods.adjusting')",
+    "from importlib import import_module\nimport_module('..methods', package='headcount.scores')",
+    "from importlib import import_module\nimport_module('..methods', __package__)",
+    "__import__('headcount.methods')",
+    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from headcount.methods import PACC",
+]
+
+
+@pytest.mark.parametrize("source", UPWARD)
+def test_an_import_that_is_turned_round_is_seen(source):
+    targets = wrong_way(source, "headcount.scores.scorer")
+    assert targets
+    assert all(t.startswith("headcount.methods") for t in targets)
+
+
+def test_relative_imports_of_a_package_start_at_the_package():
+    assert wrong_way("from ..methods import PACC", "headcount.scores", is_package=True)
+    own = imports_of("from .scorer import Held", "headcount.scores", is_package=True)
+    assert own.reached == {"headcount.scores.scorer"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from headcount.scores import Held\nHeld.methods.PACC",
+        "import numpy as np\nnp.methods",
+        "from importlib import import_module\nimport_module('numpy')",
+        "from .crossfit import cross_fit",
+        "'from headcount.methods import PACC'",
+    ],
+)
+def test_imports_from_above_are_no_fault(source):
+    assert not wrong_way(source, "headcount.scores.scorer")
+
+
+def test_public_names_lead_to_the_module_that_defines_them():
+    homely = imports_of("from headcount.methods import PACC", "headcount.methods.blend").reached
+    by_attribute = imports_of(
+        "from headcount import methods\nmethods.PACC", "headcount.methods.blend"
+    ).reached
+    assert "headcount.methods.adjusting" in homely & by_attribute
+
+
+def test_a_computed_import_is_seen():
+    source = "from importlib import import_module as load\nload(f'headcount.{name}')"
+    assert imports_of(source, "headcount.bags").computed == ["load(f'headcount.{name}')"]
+
+
+def made_up_graph(**sources):
+    known = {"made", *(f"made.{name}" for name in sources)}
+    return {
+        f"made.{name}": Imports.of(source, f"made.{name}", False, known, lambda _: {}).reached
+        for name, source in sources.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "from made.a import y",
+        "def late():\n    from made.a import y",
+        "from .a import y",
+        "from . import a",
+        "import made\nmade.a.y",
+        "from importlib import import_module\nimport_module('made.a')",
+    ],
+)
+def test_cycles_between_modules_of_one_package_are_seen(back):
+    assert cycles(made_up_graph(a="from made.b import x", b=back)) == [["made.a", "made.b"]]
+    longer = made_up_graph(a="import made.b", b="import made.c", c=back, d="import made.a")
+    assert cycles(longer) == [["made.a", "made.b", "made.c"]]
+
+
+def test_a_chain_of_imports_is_no_cycle():
+    assert not cycles(made_up_graph(a="import made.b, made.c", b="import made.c", c="", d=""))
 
 
 def test_no_module_uses_the_private_names_of_another():
-    trees = {path: ast.parse(path.read_text()) for path in FILES}
-    own = {path: privates(tree) for path, tree in trees.items()}
+    own = {path: privates(ast.parse(path.read_text())) for path in FILES}
     everywhere = set().union(*own.values())
-    found = []
-    for path, tree in trees.items():
-        for module, names in imports(tree):
-            found += [f"{path.name}: {module}.{n}" for n in names if n.startswith("_")]
-        for node in ast.walk(tree):
+    faults = []
+    for path in FILES:
+        # The rooms _core and kernels/compiled are named by path, which is no private name.
+        names = [(m, n) for m, n in imports_of_file(path).names if n != "_core"]
+        faults += [f"{path.name}: {m}.{n}" for m, n in names if re.match("_[^_]", n)]
+        for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute) and node.attr in everywhere - own[path]:
-                found.append(f"{path.name}, line {node.lineno}: {node.attr}")
-    # The rooms _core and kernels/compiled are named by path, which is no private name.
-    assert not [f for f in found if "._core" not in f]
+                faults.append(f"{path.name}, line {node.lineno}: {node.attr}")
+    assert not faults
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_files_stay_small(path):
-    lines = len(path.read_text().splitlines())
-    assert lines <= (MOST_LINES_OF_THE_BASE if path.match("methods/base.py") else MOST_LINES)
+    assert len(path.read_text().splitlines()) <= MOST_LINES
 
 
 def test_importing_everything_changes_no_global_state():

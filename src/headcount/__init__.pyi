@@ -9,7 +9,8 @@ from headcount.exceptions import HeadcountWarning as HeadcountWarning
 from headcount.exceptions import InputError as InputError
 from headcount.exceptions import UndefinedMeasureWarning as UndefinedMeasureWarning
 from headcount.exceptions import UnreliableWarning as UnreliableWarning
-from headcount.inference.diagnostics import Diagnosis as Diagnosis
+from headcount.inference.diagnosis import Diagnosis as Diagnosis
+from headcount.inference.draws import Draws as Draws
 from headcount.inference.intervals import Interval as Interval
 from headcount.measures import Measure as Measure
 from headcount.measures import measure as measure

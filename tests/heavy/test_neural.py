@@ -212,7 +212,7 @@ def test_chunks_and_forgotten_features_give_the_same_answers(problem, monkeypatc
     X, y, _, (test, bags) = problem
     q = clone(NETWORKS["GMNet"]).fit(X, y)
     want = q.predict_bags(test, bags)
-    monkeypatch.setattr(estimating, "CHUNK", 130)
+    monkeypatch.setattr(estimating, "ITEMS_PER_POOLING", 130)
     np.testing.assert_allclose(q.predict_bags(test, bags), want, atol=1e-6)
     monkeypatch.setattr(estimating, "KEPT_FEATURES", 0)
     np.testing.assert_allclose(q.predict_bags(test, bags), want, atol=1e-6)

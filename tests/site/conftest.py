@@ -7,8 +7,8 @@ import pytest
 from argon2 import PasswordHasher
 from people import PASSWORD, Clock, Person, make_task, phase_form
 
+from headcount.lequa.opening import open_task
 from headcount.lequa.runs import read_run, write_run
-from headcount.lequa.task import open_task
 from headcount.site import secrecy
 from headcount.site.accounts import add_user
 from headcount.site.context import Site

@@ -68,7 +68,8 @@ WRITINGS = (
     r"^\s*(?P<year>\d{4})\s*[年년]\s*(?P<month>\d{1,2})\s*[月월](?:\s*(?P<day>\d{1,2})\s*[日일])?",
 )
 SLASHED = WRITINGS[1]
-FEW = 0.01  # of the dates may contradict the others
+# Share of the unambiguous dates that may contradict the rest, by convention: one mistake in 100.
+MAX_CONTRADICTING_SHARE = 0.01
 
 
 @dataclass
@@ -104,7 +105,7 @@ class TextDates:
                 "in them is over 12: say day-first or month-first.",
                 setting="date-format",
             )
-        if rare > FEW * (rare + often):
+        if rare > MAX_CONTRADICTING_SHARE * (rare + often):
             raise InputError(
                 f"of the dates in {name!r} {self.days:,} must begin with the day and "
                 f"{self.months:,} with the month: write them in one way.",

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-from headcount.cli import lab, lequa, study, submit, tables
+from headcount.cli.lab import app as lab_app
+from headcount.cli.lequa import app as lequa_app
+from headcount.cli.study import app as study_app
+from headcount.cli.tables import estimate, fit, monitor, report
 
 app = typer.Typer(
     help="Not which, but how many: class shares of unlabelled data.",
@@ -17,12 +20,11 @@ app = typer.Typer(
 )
 
 
-for command in (tables.fit, tables.estimate, tables.report, tables.monitor):
+for command in (fit, estimate, report, monitor):
     app.command()(command)
-app.add_typer(study.app, name="study")
-app.add_typer(lequa.app, name="lequa")
-lequa.app.command()(submit.submit)
-app.add_typer(lab.app, name="lab")
+app.add_typer(study_app, name="study")
+app.add_typer(lequa_app, name="lequa")
+app.add_typer(lab_app, name="lab")
 
 
 @app.callback()

@@ -63,7 +63,7 @@ LAB_TEXTS = 12_000
 LAB_TEST_SAMPLES = 200
 LAB_PARTS = ("a", "b")  # sentiments, categories
 STORY_METHOD = "BayesQuantifier"  # which the choice nearly always ends with; choosing takes longer
-AUTO_SECONDS = 60
+AUTO_BUDGET = 60  # units of work
 
 
 def methods(seed: int) -> dict[str, Quantifier]:
@@ -93,7 +93,7 @@ def methods(seed: int) -> dict[str, Quantifier]:
         "HDx": HDx(n_bins=10),
         "BayesQuantifier": BayesQuantifier(**shared, measure="rae"),
         # The one that chooses its classifiers too.
-        "AutoQuantifier": AutoQuantifier(measure="rae", budget=AUTO_SECONDS, random_state=seed),
+        "AutoQuantifier": AutoQuantifier(measure="rae", budget=AUTO_BUDGET, random_state=seed),
     }
 
 

@@ -152,7 +152,7 @@ def rescore(
     """Score all runs again after a correction of the gold."""
     from headcount.exceptions import InputError
     from headcount.site.context import Site
-    from headcount.site.golds import correct_gold
+    from headcount.site.scoring import correct_gold
 
     if not gold.is_file():
         raise InputError(f"there is no file {str(gold)!r}.")

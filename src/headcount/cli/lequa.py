@@ -114,7 +114,7 @@ def build(
     from headcount.data import read_table
     from headcount.exceptions import InputError, choose
     from headcount.lequa.build import SENTIMENT, Recipe, build_lab
-    from headcount.lequa.task import open_task
+    from headcount.lequa.opening import open_task
 
     choose("format", layout, ["compact", "official"])
     choose("form", form, ["vector", "text", "both"])
@@ -163,8 +163,8 @@ def leak(
     limit: Annotated[float, typer.Option(help="Share of the error; above it, exit code 1.")] = 0.1,
 ) -> None:
     """Measure how much the items that test samples share give away about the gold."""
+    from headcount.lequa.opening import open_task
     from headcount.lequa.solve import measure_leak
-    from headcount.lequa.task import open_task
 
     found = measure_leak(open_task(task, gold), vectorizer)
     typer.echo(f"{found}.")
@@ -181,8 +181,8 @@ def convert(
     import shutil
 
     from headcount.exceptions import InputError
+    from headcount.lequa.opening import open_task
     from headcount.lequa.publish import write_official
-    from headcount.lequa.task import open_task
 
     if output.exists():
         raise InputError(f"{str(output)!r} exists; give another folder.")
@@ -209,10 +209,10 @@ def run(
 ) -> None:
     """Solve a task with one method and write a submission."""
     from headcount.exceptions import InputError, choose
+    from headcount.lequa.opening import open_task
     from headcount.lequa.runs import write_run
     from headcount.lequa.score import score_runs
     from headcount.lequa.solve import solve
-    from headcount.lequa.task import open_task
     from headcount.selection.search import setting_text
     from headcount.study.build import quantifier_classes
 
@@ -282,8 +282,8 @@ def baselines(
     """
     from headcount.exceptions import InputError
     from headcount.inference.significance import LEGEND
+    from headcount.lequa.opening import open_task
     from headcount.lequa.solve import run_baselines
-    from headcount.lequa.task import open_task
 
     if to is not None and token is None:
         raise InputError("a token is needed to post runs: give it by --token or HEADCOUNT_TOKEN.")
@@ -321,6 +321,47 @@ def baselines(
         raise typer.Exit(1)
 
 
+def submit(
+    run: Annotated[Path, typer.Argument(help="File of estimated prevalences.")],
+    to: Annotated[str, typer.Option("--to", help="Address of the lab's site.")],
+    task: Annotated[str, typer.Option(help="Name of the task, such as T1A.")],
+    token: Annotated[
+        str | None, typer.Option(envvar="HEADCOUNT_TOKEN", help="From the site's page of tokens.")
+    ] = None,
+    description: Annotated[str, typer.Option(help="What the run is.")] = "",
+    tags: Annotated[str, typer.Option(help="Of the method, such as 'SLD, bcts'.")] = "",
+    phase: Annotated[int | None, typer.Option(help="Number of the phase, if several.")] = None,
+) -> None:
+    """Check a run here, then send it; exit code 1 if there are faults."""
+    from headcount.exceptions import InputError
+    from headcount.site.client import Client, RefusedError
+
+    if not run.is_file():
+        raise InputError(f"there is no file {str(run)!r}.")
+    if token is None:
+        raise InputError("give a token by --token or HEADCOUNT_TOKEN; the site's page makes one.")
+    client = Client(to, token)
+    faults = client.check(run, task, phase)
+    if not faults:
+        try:
+            sent = client.submit(run, task, description=description, tags=tags, phase=phase)
+        except RefusedError as error:
+            if not error.faults:
+                raise
+            faults = error.faults
+    for fault in faults:
+        typer.echo(f"{run.name}: {fault}")
+    if faults:
+        raise typer.Exit(1)
+    typer.echo(f"Run {sent['id']} is valid and scored: {sent['url']}")
+    if sent["scores"] is None:
+        typer.echo("The phase hides its scores for now.")
+        return
+    typer.echo(f"Rank {sent['rank']} of {sent['out_of']}")
+    for measure, value in sent["scores"].items():
+        typer.echo(f"{measure.upper()}: {value['mean']:.5f} ± {value['sd']:.5f}")
+
+
 def _pairs(text: str | None, option: str) -> dict[str, str] | None:
     from headcount.exceptions import InputError
 
@@ -343,5 +384,5 @@ def _shares(pairs: dict[str, str] | None) -> dict[str, float] | None:
         raise InputError(f"--prevalence must give numbers, got {pairs}.") from None
 
 
-for _command in (check, score, overview):
+for _command in (check, score, overview, submit):
     app.command()(_command)

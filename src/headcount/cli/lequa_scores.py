@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from headcount.lequa.score import Scores
+    from headcount.lequa.board import Scores
     from headcount.lequa.task import Task
 
 
@@ -95,9 +95,9 @@ def overview(
 ) -> None:
     """Write one page for all tasks: data, teams by task, tables, tests and figures."""
     from headcount._core.files import write_text
+    from headcount.lequa.opening import open_task
     from headcount.lequa.page import TaskResult, lab_page
     from headcount.lequa.score import score_runs
-    from headcount.lequa.task import open_task
 
     results, bad = [], False
     for path in tasks:
@@ -210,7 +210,7 @@ def _rules(task: str) -> _Rules:
     import numpy as np
 
     from headcount.exceptions import InputError
-    from headcount.lequa.task import open_task
+    from headcount.lequa.opening import open_task
     from headcount.lequa.tasks import SPECS
 
     if Path(task).exists():

@@ -78,7 +78,13 @@ def fit(
     expect: Annotated[
         str, typer.Option(help="learn, any shift, mild shift or no shift, of class shares.")
     ] = "learn",
-    budget: Annotated[float, typer.Option(help="Seconds after which auto tries no more.")] = 120,
+    budget: Annotated[
+        float,
+        typer.Option(
+            help="Work that auto may do, in units of about one second of one core; computed from "
+            "sizes, so that the result does not depend on the machine."
+        ),
+    ] = 120,
     calibrator: Annotated[
         str | None,
         typer.Option(

@@ -41,7 +41,7 @@ FIELDS = pa.schema(
         ("asin", pa.string()),
     ]
 )
-FIRST, LAST = (int(np.datetime64(d, "D").astype(int)) for d in ("1996-05-01", "2018-10-31"))
+FIRST_DAY, LAST_DAY = (int(np.datetime64(d, "D").astype(int)) for d in ("1996-05-01", "2018-10-31"))
 STARS = ["1", "2", "3", "4", "5"]
 NEGATIVE = {"1": "negative", "2": "negative"}
 TAG = re.compile(r"<[a-zA-Z/!][^>]*>")
@@ -152,7 +152,7 @@ def _take(table: Any, keeper: Keeper) -> None:
     days = _days(table)
     texts = _clean(table["reviewText"])
     rated = np.isin(stars, [1, 2, 3, 4, 5])
-    dated = (days >= FIRST) & (days <= LAST)
+    dated = (days >= FIRST_DAY) & (days <= LAST_DAY)
     written = has_text(texts)
     for why, wrong in (
         ("without stars from 1 to 5", ~rated),

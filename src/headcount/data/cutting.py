@@ -12,13 +12,13 @@ from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.data.dataset import Part
 from headcount.data.tables import text_vectorizer
-from headcount.data.temporal import SAMPLE, TemporalDataset, draw_some
+from headcount.data.temporal import SHIFT_SAMPLE_ITEMS, TemporalDataset, draw_some
 from headcount.data.timed import TimedItems
 from headcount.data.windows import Cut, Windows
 from headcount.exceptions import InputError
 
 TEXTS = "texts"  # the vectorizer that leaves texts as they are, for classifiers that read them
-PARTS = 6  # sub-categories of a class that are told apart
+MAX_SUBCATEGORIES = 6  # of a class that a figure shows apart; the others are drawn as one
 
 
 @dataclass(frozen=True)
@@ -161,10 +161,12 @@ def _encoded(
         return None
     fitted = text_vectorizer(encoder, prepared.min_df)
     rows = np.arange(len(raw["train"]))
-    train = fitted.fit_transform(raw["train"][draw_some(rows, SAMPLE, "shift, training")])
+    train = fitted.fit_transform(
+        raw["train"][draw_some(rows, SHIFT_SAMPLE_ITEMS, "shift, training")]
+    )
     splits = []
     for s, period in enumerate(np.unique(periods)):
-        some = draw_some(np.flatnonzero(periods == period), SAMPLE, f"shift, {s}")
+        some = draw_some(np.flatnonzero(periods == period), SHIFT_SAMPLE_ITEMS, f"shift, {s}")
         splits.append(fitted.transform(raw["test"][some]))
     return train, splits
 
@@ -208,7 +210,7 @@ def _parts(
         mine = labels == c
         table = _table(place[mine], parts[mine], n_periods, len(items.part_names))
         order = np.argsort(-table.sum(axis=0), kind="stable")
-        top = [p for p in order[:PARTS].tolist() if table[:, p].any()]
+        top = [p for p in order[:MAX_SUBCATEGORIES].tolist() if table[:, p].any()]
         rest = table.sum(axis=1) - table[:, top].sum(axis=1)
         names = [items.part_names[p] or "(none)" for p in top]
         counts = table[:, top].T.tolist()

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from headcount.exceptions import InputError
 
 HEAD = 1 << 16  # bytes that surely hold the names of the columns
-CHUNK = 1 << 20
+BYTES_PER_READ = 1 << 20
 SWALLOWED = 5  # line breaks in a cell from which on it is looked at
-LONGEST = 1 << 26  # bytes of a line
+MAX_LINE_BYTES = 1 << 26  # of a longer line the parts are passed on, so that memory stays bounded
 SEPARATORS = (",", ";", "\t", "|")
 FALLBACK = "cp1252"  # what lines are in that are not UTF-8, nearly always
 MARKS = {
@@ -132,7 +132,7 @@ class Utf8Stream(io.RawIOBase):
         self.ready = io.BytesIO(start[line.end() if line else 0 :] + self.ready.read())
 
     def _refill(self) -> bool:
-        chunk = bytes(self.inner.read(CHUNK))
+        chunk = bytes(self.inner.read(BYTES_PER_READ))
         if self.old_ends and self.utf8:
             chunk = chunk.replace(b"\r", b"\n")
         if not self.utf8:
@@ -141,7 +141,7 @@ class Utf8Stream(io.RawIOBase):
             self._fill(text.encode("utf8"))
             return bool(chunk) or bool(text)
         whole = self.rest + chunk
-        cut = whole.rfind(b"\n") + 1 if chunk and len(whole) < LONGEST else len(whole)
+        cut = whole.rfind(b"\n") + 1 if chunk and len(whole) < MAX_LINE_BYTES else len(whole)
         self.rest = whole[cut:]
         self._fill(self._mended(whole[:cut]))
         return bool(whole)

@@ -15,7 +15,8 @@ from headcount.data.dataset import Dataset, Part, hash_items
 from headcount.exceptions import InputError
 
 LEAST_GROUPS = 5  # periods that labelled items must fall into to be left out in turn
-SAMPLE = 10_000  # items of a split that covariate shift is measured on, as in the paper
+# Items of a split on which covariate shift is measured, as in the paper (docs/temporal.md).
+SHIFT_SAMPLE_ITEMS = 10_000
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,11 @@ class TemporalDataset(Dataset):
         """Vectors of training items and of the items of each test period, 10,000 at most."""
         if self.encoded is not None:
             return self.encoded
-        train = draw_some(np.arange(len(self.train.y)), SAMPLE, "shift, training")
-        splits = [draw_some(rows, SAMPLE, f"shift, {s}") for s, rows in enumerate(self._bags())]
+        train = draw_some(np.arange(len(self.train.y)), SHIFT_SAMPLE_ITEMS, "shift, training")
+        splits = [
+            draw_some(rows, SHIFT_SAMPLE_ITEMS, f"shift, {s}")
+            for s, rows in enumerate(self._bags())
+        ]
         return self.train.X[train], [self.test.X[rows] for rows in splits]
 
     def about(self) -> dict[str, Any]:

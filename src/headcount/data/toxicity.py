@@ -26,7 +26,7 @@ EXPECTED = (
     f"a folder with {COMMENTS} (rev_id, comment, year, sample) and {ANNOTATIONS} (rev_id, "
     f"toxicity), published as Wikipedia Talk Labels: Toxicity: see {HOME}."
 )
-FIRST, LAST = 2001, 2016  # years that a comment can be of
+FIRST_YEAR, LAST_YEAR = 2001, 2016  # years that a comment can be of
 TOKENS = {"NEWLINE_TOKEN": "\n", "TAB_TOKEN": "\t"}
 
 
@@ -88,7 +88,7 @@ def _take(batch: Any, ids: Any, means: Any, keeper: Keeper) -> None:
     share = means[pc.fill_null(place, 0).to_numpy(zero_copy_only=False)]
     judged = judged & np.isfinite(share)
     year = pc.fill_null(batch.column("year"), 0.0).to_numpy(zero_copy_only=False)
-    dated = (year >= FIRST) & (year <= LAST)
+    dated = (year >= FIRST_YEAR) & (year <= LAST_YEAR)
     texts = batch.column("comment")
     for token, character in TOKENS.items():
         texts = pc.replace_substring(texts, token, character)

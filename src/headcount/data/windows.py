@@ -16,7 +16,7 @@ from headcount._core.types import Bools, Ints
 from headcount.exceptions import InputError, choose
 
 EVERY = ("month", "quarter", "year")
-FIRST, LAST = -(10**9), 10**9  # days before and after all others
+BEFORE_ALL, AFTER_ALL = -(10**9), 10**9  # days before and after all others
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,14 @@ class Windows:
         choose("every", self.every, EVERY)
         check.whole("gap", self.gap, 0)
         check.whole("minimum", self.minimum, 1)
-        last = FIRST
+        last = BEFORE_ALL
         for name in ("train", "development", "test"):
             first, end = self.days(name)
             if getattr(self, name) is None:
                 continue
             if first > end:
                 raise InputError(f"{name} = {self._given(name)} ends before it begins.")
-            if FIRST < first <= last:
+            if BEFORE_ALL < first <= last:
                 raise InputError(
                     f"{name} = {self._given(name)} begins before the window before it has ended."
                 )
@@ -76,7 +76,7 @@ class Windows:
         """First and last day of a window, in days since 1970; an empty one if it is not given."""
         given = getattr(self, name)
         if given is None:
-            return LAST, FIRST
+            return AFTER_ALL, BEFORE_ALL
         if isinstance(given, str) or len(given) != 2:
             raise InputError(
                 f"{name} is a first and a last moment such as ['2008-08', '2015-07'], got "
@@ -84,8 +84,8 @@ class Windows:
             )
         first, last = (_span(str(text), name) for text in given)
         return (
-            FIRST if first is None else first[0],
-            LAST if last is None else last[1],
+            BEFORE_ALL if first is None else first[0],
+            AFTER_ALL if last is None else last[1],
         )
 
     def cut(self, days: Ints, may_test: Bools | None = None) -> Cut:
@@ -133,7 +133,7 @@ class Windows:
     def _last_labelled(self, days: Ints) -> int:
         """Day on which the labelled windows end, whether or not there are items up to there."""
         last = max(self.days("train")[1], self.days("development")[1])
-        return int(days.max()) if last == LAST else last
+        return int(days.max()) if last == AFTER_ALL else last
 
     def _inside(self, name: str, days: Ints) -> Bools:
         first, last = self.days(name)

@@ -1,8 +1,8 @@
 """Calibration of interval width on held-out halves of the labelled items.
 
-Split calibration of a scale factor, as in normalised conformal prediction (Papadopoulos et al. 2008;
-Lei et al. 2018): the method is fitted on one half of the held-out scores, and its posterior moments
-are compared with the known prevalences of bags drawn from the other half. The factor is the
+Split calibration of a scale factor, as in normalised conformal prediction (Papadopoulos et al.
+2008; Lei et al. 2018): the method is fitted on one half of the held-out scores, and its posterior
+moments are compared with the known prevalences of bags drawn from the other half. The factor is the
 empirical 95 % quantile of the standardised errors over that of a normal distribution. It covers
 whatever makes intervals too narrow: small classes, calibrators and densities that fit the very
 items that simulated bags are drawn from, methods that are nonlinear near the border of the simplex.
@@ -14,7 +14,6 @@ same size as that of the half that was fitted, which is allowed for.
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np

@@ -280,7 +280,9 @@ class Draws:
         values = centre + scale * ndtri(np.clip(quantile, 1e-300, 1 - 1e-16))
         values = np.where(mirrored[:, None, :], 1 - values, values)
         # Conditioning normal shares on their sum moves each in proportion to its variance.
-        part = np.maximum(self.variance, 1e-18) / np.maximum(self.variance, 1e-18).sum(axis=1)[:, None]
+        part = (
+            np.maximum(self.variance, 1e-18) / np.maximum(self.variance, 1e-18).sum(axis=1)[:, None]
+        )
         values += (1.0 - values.sum(axis=2, keepdims=True)) * part[:, None, :]
         return clip_and_normalise(values.reshape(-1, values.shape[2])).reshape(values.shape)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,8 +58,8 @@ class Interval:
 
     def first(self) -> Interval:
         """Interval of the first bag alone, as vectors."""
-        parts = (getattr(self, name)[0] for name in ("prevalence", "low", "high", "variance"))
-        return Interval(self.classes, *parts, self.level)
+        arrays = {n: getattr(self, n)[0] for n in ("prevalence", "low", "high", "variance")}
+        return replace(self, **arrays)
 
 
 def bounds(mean: Floats, variance: Floats, level: Floats | float) -> tuple[Floats, Floats]:

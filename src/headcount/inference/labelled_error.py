@@ -27,7 +27,7 @@ class LabelledError:
     Attributes
     ----------
     effects : array of shape (replicates, classes, classes)
-        `effects[r] @ p` is the error at prevalences p in replicate r, less its mean over replicates.
+        `effects[r] @ p` is the error at prevalences p in replicate r, less the mean over all.
     """
 
     effects: Floats
@@ -35,7 +35,8 @@ class LabelledError:
     @cached_property
     def moments(self) -> Floats:
         """Mean products of effects, of shape (classes, classes, classes)."""
-        return np.einsum("rci,rcj->cij", self.effects, self.effects) / len(self.effects)
+        products = np.einsum("rci,rcj->cij", self.effects, self.effects, optimize=True)
+        return np.asarray(products / len(self.effects))
 
     def variance(self, prevalences: Floats) -> Floats:
         """Variance of the error of each class, at prevalences of shape (bags, classes)."""

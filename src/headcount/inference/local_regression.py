@@ -172,4 +172,4 @@ def _standard_errors(simulator: Simulator, sizes: Ints) -> Floats:
     replicates = simulator.replicates(PILOT_BAGS, "grid")
     simulated, truths = simulator.run(shares, np.repeat(sizes, n_places), replicates)
     errors = (simulated - truths)[:, :, 1].std(axis=1)
-    return np.maximum(errors.reshape(len(sizes), n_places).min(axis=1), 1e-4)
+    return np.asarray(np.maximum(errors.reshape(len(sizes), n_places).min(axis=1), 1e-4))

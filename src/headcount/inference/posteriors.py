@@ -224,7 +224,9 @@ def _normal(
     return draws / draws.sum(axis=1, keepdims=True), mix
 
 
-def decide(draws: PosteriorDraws, spec: str | Measure, sizes: Any, n_jobs: int | None = None) -> Floats:
+def decide(
+    draws: PosteriorDraws, spec: str | Measure, sizes: Any, n_jobs: int | None = None
+) -> Floats:
     """Answers of least expected error, for draws of shape (bags, draws, classes).
 
     Examples

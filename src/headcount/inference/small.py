@@ -20,7 +20,7 @@ from headcount.inference.intervals import Interval
 from headcount.inference.posteriors import Draws, Prior, modes, sample
 from headcount.inference.spread import Request
 from headcount.kernels.random import streams
-from headcount.scores.calibration import FLOOR, SoftmaxCalibrator, logits_of, resampled
+from headcount.scores.calibration import POSTERIOR_FLOOR, SoftmaxCalibrator, logits_of, resampled
 from headcount.scores.scorer import Scorer
 
 DRAWS = 60, 240  # of a group in each world, at least and at most: of few, the shortest is too short
@@ -57,7 +57,7 @@ class SmallGroups:
     def bound(self, raw: Floats, bags: Bags, request: Request) -> Interval:
         """Estimates (posterior means) and bounds from raw scores."""
         likelihoods = [
-            np.clip(c.transform(logits_of(raw, self.kind)), FLOOR, 1.0) / prior
+            np.clip(c.transform(logits_of(raw, self.kind)), POSTERIOR_FLOOR, 1.0) / prior
             for c, prior in self.worlds
         ]
         prior = self._learn_prior(likelihoods[0], bags)

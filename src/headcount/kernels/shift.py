@@ -15,10 +15,10 @@ from scipy.special import rel_entr
 
 from headcount._core.types import Floats, Ints
 
-ROWS = 512  # of a block
+ROWS_PER_BLOCK = 512  # distances to 10,000 items take 40 MB
 LOOKED_AT = 500  # items whose distances tell where the median will lie
-CELLS = 1 << 12  # of a histogram of distances
-FEW = 1 << 20  # distances that are sorted
+HISTOGRAM_CELLS = 1 << 12  # of distances: each pass narrows the interval by this factor
+MAX_SORTED_DISTANCES = 1 << 20  # 8 MB; more are counted in cells again
 NARROW = 1e-13  # relative width of an interval that counts as one number
 
 
@@ -98,14 +98,14 @@ def median_distance(X: Any) -> float:
     whole = 0.0, 4.0 * float(_norms(X).max())
     low, high = _likely(X)
     while high - low > NARROW * high:
-        edges = np.linspace(low, high, CELLS + 1)
+        edges = np.linspace(low, high, HISTOGRAM_CELLS + 1)
         below, counts = _count(X, edges)
         if not below <= rank < below + counts.sum():
             low, high = whole
             continue
         cell = int(np.searchsorted(below + np.cumsum(counts), rank, side="right"))
         low, high = float(edges[cell]), float(edges[cell + 1])
-        if counts[cell] <= FEW:
+        if counts[cell] <= MAX_SORTED_DISTANCES:
             few = np.concatenate([s[(s >= low) & (s <= high)] for s in _pairs_within(X)])
             place = rank - below - int(counts[:cell].sum())
             return float(np.sqrt(np.partition(few, place)[place]))
@@ -137,8 +137,8 @@ def _count(X: Any, edges: Floats) -> tuple[int, Ints]:
 
 def _pairs_within(X: Any) -> Iterator[Floats]:
     """Squared distances of all pairs of different items, some at a time."""
-    for start in range(0, X.shape[0], ROWS):
-        part = X[start : start + ROWS]
+    for start in range(0, X.shape[0], ROWS_PER_BLOCK):
+        part = X[start : start + ROWS_PER_BLOCK]
         squares = _squares(part, X[start:])
         n = len(squares)
         yield squares[:, :n][np.triu_indices(n, 1)]
@@ -146,8 +146,8 @@ def _pairs_within(X: Any) -> Iterator[Floats]:
 
 
 def _pairs_between(X: Any, Y: Any) -> Iterator[Floats]:
-    for start in range(0, X.shape[0], ROWS):
-        yield _squares(X[start : start + ROWS], Y)
+    for start in range(0, X.shape[0], ROWS_PER_BLOCK):
+        yield _squares(X[start : start + ROWS_PER_BLOCK], Y)
 
 
 def _squares(X: Any, Y: Any) -> Floats:

@@ -9,7 +9,9 @@ from scipy.optimize import linprog, nnls
 
 from headcount._core.types import Bools, Floats
 
-RIDGE = 1e-10  # pulls what the data leave open to a centre
+# Of the mean square of the design: decides what the data leave open, and moves what they determine
+# by a relative 1e-10 (times the condition number), far below the sampling variance.
+RELATIVE_RIDGE = 1e-10
 
 
 def project(v: Floats) -> Floats:
@@ -136,7 +138,7 @@ def pulled_least_squares(
 ) -> Floats:
     """Simplex least squares in which what is left open goes to `centre`."""
     k = design.shape[1]
-    pull = np.sqrt(RIDGE * (design**2).sum() / k)
+    pull = np.sqrt(RELATIVE_RIDGE * (design**2).sum() / k)
     smooth = np.sqrt(tau / 2) * np.diff(np.eye(k), n=2, axis=0)
     stacked = np.vstack([design, pull * np.eye(k), smooth])
     n = len(targets)

@@ -2,10 +2,11 @@
 
 from headcount.lequa.build import build_lab
 from headcount.lequa.corpus import make_corpus
+from headcount.lequa.opening import open_task
 from headcount.lequa.runs import check_run, read_run, write_run
 from headcount.lequa.score import score_runs
 from headcount.lequa.solve import TaskData, baselines, measure_leak, run_baselines, solve
-from headcount.lequa.task import Samples, Task, open_task
+from headcount.lequa.task import Samples, Task
 
 __all__ = [
     "Samples",

@@ -14,8 +14,10 @@ from headcount._core.types import Bools, Ints
 
 WORD = re.compile(r"\w+")
 SHINGLE = 3  # words that are compared together
-BANDS, ROWS = 16, 4  # pairs with a Jaccard index of 0.8 are met with probability 0.9998
-CHUNK = 20_000  # texts hashed at a time
+# Pairs with a Jaccard index of 0.8 share a band with probability 1 - (1 - 0.8^4)^16 = 0.9998
+# (locality-sensitive hashing: Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, 3.4).
+BANDS, ROWS_PER_BAND = 16, 4
+TEXTS_PER_BLOCK = 20_000  # hashed at once
 MIX = np.uint64(0xBF58476D1CE4E5B9)
 PRIME = np.uint64((1 << 61) - 1)
 
@@ -71,7 +73,7 @@ class _Shingles:
         dropped: set[int] = set()
         signatures = self._signatures()
         for band in range(BANDS):
-            keys = _mixed(signatures[:, band * ROWS : (band + 1) * ROWS])
+            keys = _mixed(signatures[:, band * ROWS_PER_BAND : (band + 1) * ROWS_PER_BAND])
             order = np.argsort(keys, kind="stable")
             groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
             for group in groups:
@@ -93,11 +95,11 @@ class _Shingles:
     def _signatures(self) -> NDArray[np.uint64]:
         """MinHash signatures: the least of each text's hashes under each of many hash functions."""
         rng = np.random.default_rng(0)  # any functions do; the outcome is compared exactly
-        factors = rng.integers(1, 1 << 61, BANDS * ROWS, dtype=np.uint64) | np.uint64(1)
-        shifts = rng.integers(1 << 61, size=BANDS * ROWS, dtype=np.uint64)
+        factors = rng.integers(1, 1 << 61, BANDS * ROWS_PER_BAND, dtype=np.uint64) | np.uint64(1)
+        shifts = rng.integers(1 << 61, size=BANDS * ROWS_PER_BAND, dtype=np.uint64)
         parts = []
-        for start in range(0, len(self.sets), CHUNK):
-            sets = self.sets[start : start + CHUNK]
+        for start in range(0, len(self.sets), TEXTS_PER_BLOCK):
+            sets = self.sets[start : start + TEXTS_PER_BLOCK]
             flat = np.concatenate(sets)
             begins = np.concatenate([[0], np.cumsum([len(s) for s in sets])[:-1]])
             with np.errstate(over="ignore"):

@@ -15,7 +15,7 @@ from headcount.lequa.tasks import SPECS
 
 RECORDS = {"2022": "6546188", "2024": "11661820"}
 SERVER = "https://zenodo.org"
-BLOCK = 1 << 20
+BYTES_PER_READ = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _download(remote: Remote, path: Path, tell: Callable[[str], None]) -> None:
         with urllib.request.urlopen(request, timeout=60) as answer:
             resumed = answer.status == 206
             with beside.open("ab" if resumed else "wb") as file:
-                while block := answer.read(BLOCK):
+                while block := answer.read(BYTES_PER_READ):
                     file.write(block)
     except (OSError, urllib.error.URLError) as error:
         raise HeadcountError(

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._core.types import Floats
 from headcount.bags import Bags
 from headcount.exceptions import InputError
-from headcount.lequa.solve import features
 from headcount.lequa.task import Task
+from headcount.lequa.vectors import features
 from headcount.methods.base import Quantifier
 from headcount.study import Method
 

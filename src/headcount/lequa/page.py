@@ -9,18 +9,10 @@ from html import escape
 import numpy as np
 
 from headcount._core.types import Floats
-from headcount.lequa.score import Scores
+from headcount.lequa.board import Scores, section, task_page
 from headcount.lequa.task import Task
 from headcount.lequa.tasks import SPECS, is_baseline
 from headcount.report.page import frame_table, page, published
-from headcount.report.pieces import (
-    estimate_figures,
-    pairs_details,
-    rank_diagram,
-    shift_figures,
-)
-
-ENOUGH = 10  # samples that tests need
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,18 +27,6 @@ class TaskResult:
         """Share of each class among the labelled items."""
         y = self.task.train.y
         return np.asarray(np.bincount(y, minlength=self.task.n_classes) / len(y))
-
-
-def task_page(
-    scores: Scores,
-    title: str,
-    more: str = "",
-    training: Floats | None = None,
-    classes: Sequence[str] | None = None,
-) -> str:
-    """Page of one task: board, tests and figures; `more` stands below the board."""
-    body = f"<h1>{escape(title)}</h1>{_section(scores, more, training, classes)}"
-    return page(title, body)
 
 
 def result_page(result: TaskResult, title: str) -> str:
@@ -70,8 +50,8 @@ def lab_page(results: Sequence[TaskResult], title: str) -> str:
         beside = published_beside(result.task, result.scores)
         parts.append(f"<section id='{name}'><h2>{name}: {escape(_kind(result.task))}</h2>")
         classes = result.task.classes
-        section = _section(result.scores, beside, result.training, classes, level=3)
-        parts.append(section + "</section>")
+        body = section(result.scores, beside, result.training, classes, level=3)
+        parts.append(body + "</section>")
     return page(title, "\n".join(parts))
 
 
@@ -138,45 +118,6 @@ def published_beside(task: Task, scores: Scores) -> str:
     return note + frame_table(header, rows, italic=slanted)
 
 
-def _section(
-    scores: Scores,
-    more: str,
-    training: Floats | None,
-    classes: Sequence[str] | None,
-    level: int = 2,
-) -> str:
-    """Board, faults, tests and figures of one task."""
-    parts = [*[f"<p class=bad>{_lines(line)}</p>" for line in scores.fault_lines()]]
-    parts += [scores.board(), more]
-    first = next(iter(scores.errors))
-    values = scores.errors[first]
-    n_samples = len(next(iter(values.values())))
-    if len(values) > 1 and n_samples >= ENOUGH:
-        names = list(values)
-        parts.append(f"<h{level}>Tests</h{level}>")
-        errors = np.column_stack([values[n] for n in names])
-        parts.append(rank_diagram(errors, names, first))
-        parts.append(pairs_details(errors, names, scores.runs))
-    else:
-        parts.append(
-            f"<p class=note>{len(values)} run(s) on {n_samples} samples: too few for tests.</p>"
-        )
-    if scores.truth is not None:
-        parts.append(
-            f"<h{level}>Where the errors lie</h{level}>" + _figures(scores, training, classes)
-        )
-    return "\n".join(parts)
-
-
-def _figures(scores: Scores, training: Floats | None, classes: Sequence[str] | None) -> str:
-    frame = scores.frame(classes)
-    labels = [c.removeprefix("true:") for c in frame if c.startswith("true:")]
-    parts = []
-    if training is not None:
-        parts = [shift_figures(frame, m, training) for m in scores.errors if m in frame]
-    return "".join([*parts, estimate_figures(frame, labels)])
-
-
 def _shares(task: Task) -> str:
     share = np.bincount(task.train.y, minlength=task.n_classes) / len(task.train.y)
     rows = [[name, str(c), f"{share[c]:.4f}"] for c, name in enumerate(task.classes)]
@@ -186,7 +127,3 @@ def _shares(task: Task) -> str:
 def _kind(task: Task) -> str:
     kind = "ordinal" if task.ordinal else "two classes" if task.n_classes == 2 else ""
     return f"{task.form}s, {kind or f'{task.n_classes} classes'}"
-
-
-def _lines(text: str) -> str:
-    return escape(text).replace("\n", "<br>")

@@ -18,7 +18,7 @@ from headcount.lequa.unpack import Source, read_source, source_name
 
 TOLERANCE = 1e-3  # how far a row's sum may lie from 1
 SHOWN = 100  # faults that are listed one by one
-LONGEST = 1_000_000  # bytes of a line that are still read
+MAX_RUN_LINE_BYTES = 1_000_000  # runs with longer lines are refused
 MOST_LINES = 2_000_000
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -123,7 +123,7 @@ def _lines(source: Source) -> tuple[list[str], list[str]]:
     data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     lines = data.split(b"\n")
     longest = max(map(len, lines))
-    if longest > LONGEST:
+    if longest > MAX_RUN_LINE_BYTES:
         return [], [f"a line of {longest:,} bytes is too long for a run; are line ends missing?"]
     try:
         return data.decode("utf-8-sig").split("\n"), []

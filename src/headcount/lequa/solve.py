@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,19 @@ from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.data.dataset import Part
 from headcount.exceptions import InputError
+from headcount.lequa.board import Scores
 from headcount.lequa.entries import GRID, lab_entries, short_name
+from headcount.lequa.networks import neural_methods
 from headcount.lequa.page import TaskResult, result_page
 from headcount.lequa.reuse import Leak, Scored
 from headcount.lequa.runs import write_run
-from headcount.lequa.score import Scores, score_runs
+from headcount.lequa.score import score_runs
 from headcount.lequa.task import Task
 from headcount.lequa.tasks import SPECS
+from headcount.lequa.vectors import features
 from headcount.methods.base import Quantifier
 from headcount.selection.search import GridSearch
 from headcount.study import Results, Study, run
-from headcount.text.names import make_vectorizer
 
 
 class TaskData:
@@ -90,22 +91,6 @@ class TaskData:
         truth = self.task.truth("test")
         digest.update(b"" if truth is None else truth.tobytes())
         return digest.hexdigest()
-
-
-def features(task: Task, split: str, vectorizer: str = "tfidf") -> tuple[Any, Any]:
-    """Vectors of the training items and of a split; texts by `vectorizer`, or as they are ('')."""
-    if task.form == "vector" or not vectorizer:
-        train = task.train.X if task.form == "text" else np.asarray(task.train.X)
-        return train, task.samples(split).X
-    return _vectors(str(task.folder), split, vectorizer)
-
-
-@lru_cache(maxsize=2)
-def _vectors(folder: str, split: str, vectorizer: str) -> tuple[Any, Any]:
-    task = Task(Path(folder))
-    made = make_vectorizer(vectorizer)
-    train = made.fit_transform(task.train.X)
-    return train, made.transform(task.samples(split).X)
 
 
 def solve(
@@ -223,8 +208,6 @@ def run_baselines(
         task, systems=systems, defaults=defaults, vectorizer=vectorizer, encoder=encoder
     )
     if neural:
-        from headcount.lequa.networks import neural_methods
-
         entries[vectorizer] = [*entries.get(vectorizer, []), *neural_methods(task, vectorizer)]
     found = Outcome({}, {}, [])
     for name, listed in entries.items():

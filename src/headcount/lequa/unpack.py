@@ -14,7 +14,7 @@ from typing import IO, Any
 from headcount.exceptions import InputError
 
 Source = str | Path | bytes | IO[bytes]
-MOST = 1 << 26  # bytes of a run, unpacked: 64 MiB, twenty times the largest run of LeQua
+MAX_RUN_BYTES = 1 << 26  # unpacked: 64 MiB, twenty times the largest run of LeQua
 _OPENERS: dict[bytes, Any] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
@@ -30,7 +30,7 @@ def source_name(source: Source) -> str:
     return Path(str(getattr(source, "name", "run"))).name
 
 
-def read_source(source: Source, most: int = MOST) -> tuple[bytes, str]:
+def read_source(source: Source, most: int = MAX_RUN_BYTES) -> tuple[bytes, str]:
     """Bytes of the text in a file, and what keeps it from being read ('' if nothing does).
 
     An archive is unpacked only up to `most` bytes, whatever its directory says, so that one which

@@ -7,7 +7,6 @@ from headcount.methods.adjusting import BBSESoft as BBSESoft
 from headcount.methods.base import Quantifier as Quantifier
 from headcount.methods.bayes import BayesQuantifier as BayesQuantifier
 from headcount.methods.binary import BinaryQuantifier as BinaryQuantifier
-from headcount.methods.binary import OneVsAll as OneVsAll
 from headcount.methods.blend import Blend as Blend
 from headcount.methods.bounded import WithIntervals as WithIntervals
 from headcount.methods.counting import CC as CC
@@ -37,6 +36,7 @@ from headcount.methods.likelihood import SLD as SLD
 from headcount.methods.likelihood import LikelihoodQuantifier as LikelihoodQuantifier
 from headcount.methods.matching import Match as Match
 from headcount.methods.matching import MatchingQuantifier as MatchingQuantifier
+from headcount.methods.one_vs_all import OneVsAll as OneVsAll
 from headcount.methods.ordered import SMM as SMM
 from headcount.methods.ordered import SORD as SORD
 from headcount.methods.ordered import ContinuousSweep as ContinuousSweep

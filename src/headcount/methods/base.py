@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from headcount._core import validation as check
 from headcount._core.convergence import ConvergenceWarning
 from headcount._core.types import Bools, Floats
 from headcount.bags import Bags
-from headcount._core import validation as check
 from headcount.exceptions import InputError, choose
-from headcount.inference.diagnostics import Diagnosis
+from headcount.inference.diagnosis import Diagnosis
 from headcount.inference.draws import Draws
 from headcount.inference.intervals import Interval
 from headcount.inference.sampling import DrawSettings

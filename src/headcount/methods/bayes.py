@@ -14,8 +14,8 @@ from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError, choose
-from headcount.inference.diagnostics import misfit_of
 from headcount.inference.draws import Draws
+from headcount.inference.goodness_of_fit import misfit_of
 from headcount.inference.posteriors import (
     BURN,
     FLAT,
@@ -36,13 +36,13 @@ from headcount.measures import Measure, measure
 from headcount.methods.base import Tags
 from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.calibration import (
-    FLOOR,
+    POSTERIOR_FLOOR,
     Calibrator,
     logits_of,
-    make_calibrator,
     resampled,
     resampled_rows,
 )
+from headcount.scores.calibrators import make_calibrator
 from headcount.scores.scorer import Held, Scorer, View, in_own_order
 
 LIKELIHOODS = ["posteriors", "histograms", "kernels"]
@@ -221,8 +221,8 @@ class BayesQuantifier(ScoreQuantifier):
 
     def _posterior_by(self, calibrator: Calibrator | None, raw: Floats) -> Floats:
         if calibrator is None:
-            return np.clip(raw, FLOOR, 1.0)
-        return np.clip(calibrator.transform(logits_of(raw, self.kind_)), FLOOR, 1.0)
+            return np.clip(raw, POSTERIOR_FLOOR, 1.0)
+        return np.clip(calibrator.transform(logits_of(raw, self.kind_)), POSTERIOR_FLOOR, 1.0)
 
     def _calibrated(self, raw: Floats) -> Floats:
         known = self.main_calibrator_
@@ -313,7 +313,7 @@ class BayesQuantifier(ScoreQuantifier):
 
     def fit_copy(self, scorer: Scorer) -> Self:
         """A copy that learns from another classifier pass, for its twin alone."""
-        fresh = clone(self).set_params(calibrate_width=False, n_worlds=0)
+        fresh: Self = clone(self).set_params(calibrate_width=False, n_worlds=0)
         return fresh.fit_scorer(scorer)
 
     def draw(self, views: Sequence[View], sizes: Any, settings: DrawSettings) -> Draws:

@@ -24,7 +24,7 @@ from headcount.methods.base import Quantifier, check_quantifier_type
 from headcount.methods.meta import DelegatingQuantifier
 from headcount.scores.splits import make_splits
 
-KEPT_SHARE = 0.1  # share of the simulated bags with a positive weight
+NEAR_SHARE = 0.1  # share of the simulated bags with a positive weight
 
 
 @dataclass(eq=False, repr=False)
@@ -110,7 +110,7 @@ class WithIntervals(DelegatingQuantifier):
         estimates = self.predict_bags(X, bags)
         near = np.maximum(np.searchsorted(self.sizes_, bags.sizes, side="right") - 1, 0)
         simulated, truths = self.simulated_[near], self.truths_[near]
-        mean, variance = regress(simulated, truths, estimates, KEPT_SHARE)
+        mean, variance = regress(simulated, truths, estimates, NEAR_SHARE)
         n = len(bags)
         return Draws(
             self.classes_,

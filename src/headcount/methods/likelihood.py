@@ -16,7 +16,7 @@ from headcount.exceptions import InputError, UnreliableWarning
 from headcount.methods.base import Tags, warn_unconverged
 from headcount.methods.scored import ScoreQuantifier
 from headcount.methods.solvers import SmoothExact, Solver, make_solver
-from headcount.scores.calibration import FLOOR
+from headcount.scores.calibration import POSTERIOR_FLOOR
 from headcount.scores.scorer import Held
 
 
@@ -112,7 +112,7 @@ class SLD(LikelihoodQuantifier):
             )
         if not len(held.scores):
             return
-        mean = np.clip(held.scores, FLOOR, 1.0).mean(axis=0)
+        mean = np.clip(held.scores, POSTERIOR_FLOOR, 1.0).mean(axis=0)
         if held.calibrated:
             self.prior_ = mean / mean.sum()
         elif np.abs(mean - frequency).max() > 0.05 + 1.5 / np.sqrt(len(held.scores)):
@@ -127,7 +127,7 @@ class SLD(LikelihoodQuantifier):
 
     def likelihoods(self, scores: Floats) -> Floats:
         """Posteriors over the prior."""
-        return np.asarray(np.clip(scores, FLOOR, 1.0) / self.prior_)
+        return np.asarray(np.clip(scores, POSTERIOR_FLOOR, 1.0) / self.prior_)
 
 
 EMQ = SLD

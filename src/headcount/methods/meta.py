@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._core.types import Floats
 from headcount.bags import Bags
 from headcount.exceptions import InputError
-from headcount.inference.diagnostics import Diagnosis
+from headcount.inference.diagnosis import Diagnosis
 from headcount.inference.draws import Draws
 from headcount.inference.sampling import DrawSettings
 from headcount.methods.base import Quantifier

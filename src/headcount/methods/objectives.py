@@ -22,7 +22,9 @@ from headcount.kernels.threads import over_ranges
 from headcount.methods.base import warn_unconverged
 
 DIVERGENCES = {"hd": 0, "topsoe": 1, "probsymm": 2, "l2": 3, "l1": 4}
-ILL = 1e6  # condition number from which classes cannot be told apart
+# It bounds how much solving for the shares magnifies relative errors (Golub and Van Loan, Matrix
+# Computations, section 2.6): beyond 1e6 an error of one in a million moves a share by its own size.
+MAX_CONDITION_NUMBER = 1e6
 COVARIANCES_AT_ONCE = 1024
 
 
@@ -123,8 +125,8 @@ class LeastSquares(Objective):
             scale = np.trace(grams, axis1=1, axis2=2)[:, None] / k
             linear = np.einsum("sik,si->sk", weighed, q[part, :-1])
             # scale (sum p)^2 is constant on the simplex and makes the matrix definite.
-            linear += scale * (1 + simplex.RIDGE * self.classes_.frequency)
-            grams += scale[:, :, None] * (1 + simplex.RIDGE * np.eye(k))
+            linear += scale * (1 + simplex.RELATIVE_RIDGE * self.classes_.frequency)
+            grams += scale[:, :, None] * (1 + simplex.RELATIVE_RIDGE * np.eye(k))
             out[part] = simplex.quadratic(grams, linear)
         return out
 
@@ -275,8 +277,8 @@ class Discrepancy(Objective):
         scale = np.abs(self.gram_).max() + 1e-300
         curved = 2 * self.gram_ + simplex.roughness(k, second=self.tau)
         # A constant added to all of G changes nothing on the simplex and makes it definite.
-        lifted = curved + 2 * scale + simplex.RIDGE * scale * np.eye(k)
-        pulled = 2 * vectors + 2 * scale + simplex.RIDGE * scale * self.classes_.frequency
+        lifted = curved + 2 * scale + simplex.RELATIVE_RIDGE * scale * np.eye(k)
+        pulled = 2 * vectors + 2 * scale + simplex.RELATIVE_RIDGE * scale * self.classes_.frequency
         return simplex.quadratic(lifted, pulled)
 
 
@@ -312,7 +314,7 @@ class CauchySchwarz(Objective):
 def warn_if_alike(means: Floats) -> float:
     """Condition number of the classes' vectors; a warning where they cannot be told apart."""
     condition = float(np.linalg.cond(means))
-    if not condition < ILL:
+    if not condition < MAX_CONDITION_NUMBER:
         warnings.warn(
             f"the classifier cannot tell some classes apart (condition number of the confusion "
             f"matrix {condition:.1e}): shares of these classes are guesses towards the training "

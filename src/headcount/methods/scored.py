@@ -20,11 +20,13 @@ from headcount._core.types import Floats
 from headcount.bags import Bags
 from headcount.exceptions import InputError, UnreliableWarning
 from headcount.inference.calibration import calibrate_width
-from headcount.inference.diagnostics import Diagnosis, diagnose_scores
+from headcount.inference.diagnosis import Diagnosis
 from headcount.inference.draws import Draws
+from headcount.inference.goodness_of_fit import diagnose_scores
 from headcount.inference.sampling import DrawSettings, draw_prevalences
 from headcount.methods.base import Quantifier, check_pool, count_items
-from headcount.scores.calibration import Calibrator, make_calibrator
+from headcount.scores.calibration import Calibrator
+from headcount.scores.calibrators import make_calibrator
 from headcount.scores.crossfit import cross_fit
 from headcount.scores.scorer import Held, Scorer, View
 
@@ -159,7 +161,8 @@ class ScoreQuantifier(Quantifier):
 
     def fit_copy(self, scorer: Scorer) -> Self:
         """A copy that learns from another classifier pass, without calibrating its width."""
-        return clone(self).set_params(calibrate_width=False).fit_scorer(scorer)
+        fresh: Self = clone(self).set_params(calibrate_width=False)
+        return fresh.fit_scorer(scorer)
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
         """Estimate the prevalences of many bags of the pool `X`, a row a bag."""

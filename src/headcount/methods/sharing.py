@@ -7,7 +7,8 @@ from typing import Any
 
 from headcount._core.types import Floats
 from headcount.bags import Bags
-from headcount.inference.diagnostics import Diagnosis, diagnose_scores
+from headcount.inference.diagnosis import Diagnosis
+from headcount.inference.goodness_of_fit import diagnose_scores
 from headcount.inference.intervals import Interval
 from headcount.inference.sampling import DrawSettings
 from headcount.methods.base import Quantifier, check_pool, count_items

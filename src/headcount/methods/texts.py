@@ -72,6 +72,14 @@ class TextQuantifier(DelegatingQuantifier):
         self.classes_ = inner.classes_
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.sparse = False
+        return tags
+
     def prepare(self, X: Any) -> Any:
         """Documents as the quantifier takes them."""
         check_is_fitted(self, "members_")

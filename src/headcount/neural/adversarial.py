@@ -20,7 +20,7 @@ from headcount.kernels.simplex import least_squares
 from headcount.neural.frame import mlp
 from headcount.neural.segments import Tensor
 
-RIDGE = 1e-6  # pull towards the training shares, for classes that look alike
+PRIOR_RIDGE = 1e-6  # pull towards the training shares, for classes that look alike
 
 
 class _Reversal(torch.autograd.Function):
@@ -89,8 +89,8 @@ def class_weights(confusion: Floats, answers: Floats, prior: Floats) -> Floats:
     array([0.4, 1.6])
     """
     k = len(prior)
-    design = np.vstack([confusion / prior, np.sqrt(RIDGE) * np.eye(k)])
-    target = np.concatenate([answers, np.sqrt(RIDGE) * prior])
+    design = np.vstack([confusion / prior, np.sqrt(PRIOR_RIDGE) * np.eye(k)])
+    target = np.concatenate([answers, np.sqrt(PRIOR_RIDGE) * prior])
     return np.asarray(least_squares(design, target[None])[0] / prior)
 
 

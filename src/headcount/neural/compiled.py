@@ -10,7 +10,7 @@ from numba import njit
 from headcount._core.types import Ints
 
 Array = Any  # of 32-bit or 64-bit floats
-CELLS = 4  # cells of the map from values to bins, for every bin
+CELLS_PER_BIN = 4  # of the map from values to bins: a value then meets few bins but its own
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -26,7 +26,7 @@ def near_bins(centres: Array, halves: Array) -> Ints:
     A cell more on either side makes up for rounding; bins may lie anywhere after training.
     """
     n_features, n_bins = centres.shape
-    n_cells = CELLS * n_bins
+    n_cells = CELLS_PER_BIN * n_bins
     near = np.empty((n_features, n_cells, 2), dtype=np.int64)
     near[:, :, 0], near[:, :, 1] = n_bins, -1
     for f in range(n_features):
@@ -50,7 +50,7 @@ def hard_forward(
         for i in range(indptr[s], indptr[s + 1]):
             for f in range(n_features):
                 value = values[i, f]
-                cell = _cell(value, CELLS * n_bins)
+                cell = _cell(value, CELLS_PER_BIN * n_bins)
                 for b in range(near[f, cell, 0], near[f, cell, 1] + 1):
                     inside = halves[f, b] - abs(value - centres[f, b])
                     if inside > 0:
@@ -76,7 +76,7 @@ def hard_backward(
         for i in range(indptr[s], indptr[s + 1]):
             for f in range(n_features):
                 value = values[i, f]
-                cell = _cell(value, CELLS * n_bins)
+                cell = _cell(value, CELLS_PER_BIN * n_bins)
                 for b in range(near[f, cell, 0], near[f, cell, 1] + 1):
                     d = value - centres[f, b]
                     inside = halves[f, b] - abs(d)

@@ -11,7 +11,7 @@ from headcount.bags import Bags
 from headcount.neural.runtime import Items
 from headcount.neural.segments import Tensor
 
-CHUNK = 1 << 16  # items that are pooled at once
+ITEMS_PER_POOLING = 1 << 16  # items that are pooled at once
 DESCRIBED = 1 << 12  # items whose features are taken at once: few enough for a cache
 KEPT_FEATURES = 1 << 26  # numbers of item features that are kept instead of computed again
 
@@ -25,7 +25,7 @@ def estimate_bags(
     with torch.inference_mode():
         used = np.flatnonzero(np.bincount(bags.indices, minlength=len(items)))
         memory = FeatureMemory(network, items, used)
-        for chunk in bags.chunks(CHUNK):
+        for chunk in bags.chunks(ITEMS_PER_POOLING):
             stop = start + len(chunk)
             told = None
             if known is not None:

@@ -11,8 +11,10 @@ from headcount._core.types import Floats, Ints
 from headcount.neural.pooling import Pooling
 from headcount.neural.segments import Tensor, bag_means
 
-FLOOR = 0.1  # a pooled number counts as varying at least so much, relative to the others
-WIDE = 64  # above this, pooled numbers are scaled down, so that a step moves the head no further
+MIN_RELATIVE_DEVIATION = 0.1  # of a pooled number, over the mean deviation of all
+# Pooled numbers up to which they are not scaled down. The sum of n terms grows with the square root
+# of n, so with more numbers a step would move the head further.
+UNSCALED_WIDTH = 64
 
 
 def mlp(
@@ -90,8 +92,8 @@ class BagNetwork(nn.Module):
         pooled = self.pooling.view(self.pooling.pool_rows(features, rows, sizes))
         self.usual.copy_(pooled.mean(dim=0))
         deviation = pooled.std(dim=0)
-        least = float(deviation.mean()) * FLOOR + 1e-6
-        wide = max(1.0, self.pooling.width / WIDE) ** 0.5
+        least = float(deviation.mean()) * MIN_RELATIVE_DEVIATION + 1e-6
+        wide = max(1.0, self.pooling.width / UNSCALED_WIDTH) ** 0.5
         self.spread.copy_(deviation.clamp(min=least) * wide)
 
     def describe(self, items: Tensor) -> Tensor:

@@ -10,10 +10,10 @@ from headcount._core.types import Ints
 from headcount.neural.runtime import Items
 from headcount.neural.segments import Tensor
 
-BATCH = 128
+ITEMS_PER_STEP = 128
 RATE = 1e-3
 HELD_OUT = 0.1  # share of the labelled items by which to stop
-PATIENCE = 3  # epochs without a lower error on them
+PATIENCE_EPOCHS = 3  # without a lower error on the held-out items
 
 
 def pretrain(
@@ -35,7 +35,7 @@ def pretrain(
             kept = {k: v.detach().clone() for k, v in network.features.state_dict().items()}
         else:
             waited += 1
-        if waited == PATIENCE:
+        if waited == PATIENCE_EPOCHS:
             break
     network.features.load_state_dict(kept)
 
@@ -58,9 +58,9 @@ class _Classification:
         """One pass over the items that are not held out, in batches of at least two."""
         self.network.train()
         order = self.rng.permutation(self.learnt)
-        for start in range(0, len(order) - 1, BATCH):
+        for start in range(0, len(order) - 1, ITEMS_PER_STEP):
             self.optimiser.zero_grad(set_to_none=True)
-            self._error(order[start : start + BATCH]).backward()
+            self._error(order[start : start + ITEMS_PER_STEP]).backward()
             self.optimiser.step()
 
     def held_out_error(self) -> float:

@@ -13,9 +13,9 @@ from torch.nn import functional
 
 from headcount.neural.segments import Tensor
 
-RIDGE = 1e-3  # on standardised counts, over the number of bags
+COUNT_RIDGE = 1e-3  # on standardised counts, over the number of bags
 SOFTNESS = 0.1  # of the bend at zero, over the error of the estimate
-LEAST = 1e-6  # share that is never undercut, so that its logarithm is finite
+MIN_SHARE = 1e-6  # shares are raised to it, so that their logarithms are finite
 NONE = 1e-4  # the same for methods that answer with zero: a head must be able to raise it
 
 
@@ -63,7 +63,7 @@ class CorrectedCount(nn.Module):
         softness = self.log_softness.double().exp()
         found = functional.linear(counts.double(), weight, bias)
         bent = functional.softplus(found / softness) * softness
-        return (bent + LEAST).log()
+        return (bent + MIN_SHARE).log()
 
     def fit(self, counts: Tensor, truth: Tensor) -> None:
         """Take the least-squares map from these counts to these shares."""
@@ -71,14 +71,16 @@ class CorrectedCount(nn.Module):
         middle, goal = x.mean(dim=0), y.mean(dim=0)
         scale = x.std(dim=0).clamp_min(1e-9)
         z = (x - middle) / scale
-        gram = z.T @ z + RIDGE * len(z) * torch.eye(self.n_classes, dtype=z.dtype, device=z.device)
+        gram = z.T @ z + COUNT_RIDGE * len(z) * torch.eye(
+            self.n_classes, dtype=z.dtype, device=z.device
+        )
         weight = torch.linalg.solve(gram, z.T @ (y - goal)) / scale[:, None]
         bias = goal - middle @ weight
         error = (x @ weight + bias - y).square().mean(dim=0).sqrt()
         with torch.no_grad():
             self.correction.weight.copy_(weight.T)
             self.correction.bias.copy_(bias)
-            self.log_softness.copy_((SOFTNESS * error.clamp_min(LEAST)).log())
+            self.log_softness.copy_((SOFTNESS * error.clamp_min(MIN_SHARE)).log())
 
 
 class OneAnswer(nn.Module):

@@ -17,7 +17,7 @@ from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.neural import checkpoints
-from headcount.neural.estimating import CHUNK, FeatureMemory, estimate_bags
+from headcount.neural.estimating import ITEMS_PER_POOLING, FeatureMemory, estimate_bags
 from headcount.neural.losses import bag_errors, mean_error
 from headcount.neural.progress import Progress, judge, shown
 from headcount.neural.runtime import Items, mix_seed
@@ -310,7 +310,7 @@ class _Run:
         with torch.no_grad():
             parts = [
                 self.network.mean_posteriors(*memory.find(part.indices), part.sizes)
-                for part in bags.chunks(CHUNK)
+                for part in bags.chunks(ITEMS_PER_POOLING)
             ]
         return torch.cat(parts)
 

@@ -15,7 +15,7 @@ from headcount.inference.significance import nemenyi, wilcoxon_holm
 from headcount.report import figures
 from headcount.report.page import drawn, frame_table
 
-FEW = 5  # classes that still get a figure each
+MAX_CLASS_FIGURES = 5  # with more classes there is one figure for all
 LEVELS = (0.01, 0.001)  # of the tweet paper's Tables 6 and 7
 PAIRS_NOTE = (
     "> the method in the row is better than the one in the column (Wilcoxon signed-rank test, "
@@ -115,7 +115,7 @@ def shift_figures(
 
 def estimate_figures(frame: Frame, labels: Sequence[str]) -> str:
     """Diagonals and boxes of the bias: for each class if they are few, else pooled."""
-    if len(labels) > FEW:
+    if len(labels) > MAX_CLASS_FIGURES:
         return drawn(
             lambda: figures.diagonal(frame),
             f"Estimated against true share, the {len(labels)} classes pooled.",

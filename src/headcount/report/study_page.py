@@ -14,7 +14,7 @@ from headcount._core.frame import Frame
 from headcount.inference.significance import error_table
 from headcount.report.page import frame_table, page, published
 from headcount.report.pieces import (
-    FEW,
+    MAX_CLASS_FIGURES,
     estimate_figures,
     pairs_details,
     rank_diagram,
@@ -89,7 +89,7 @@ def _data(results: Results) -> str:
     """Data sets: sizes, shift between labelled and test items, prevalences of both."""
     about = results.provenance["datasets"]
     classes = {tuple(d["classes"]) for d in about.values()}
-    apart = len(classes) == 1 and len(next(iter(classes))) <= FEW
+    apart = len(classes) == 1 and len(next(iter(classes))) <= MAX_CLASS_FIGURES
     names = list(next(iter(classes))) if apart else []
     header = ["data set", "train", "validation", "test", "total", "shift"]
     header += [f"{part}({c})" for part in ("L", "U") for c in names] or ["labelled prevalence"]

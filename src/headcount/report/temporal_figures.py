@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TICKS = 14  # names on an axis of time
-LONG = 30  # characters of a name in a legend
+MAX_LEGEND_CHARACTERS = 30  # of a name
 
 
 def label_strip(periods: list[str], roles: list[str], counts: Any, classes: list[str]) -> Figure:
@@ -130,7 +130,12 @@ def error_ends(errors: Floats, methods: list[str], least: Ints, most: Ints, what
 
 def _short(names: list[str]) -> list[str]:
     """Names that leave room for the figure beside them."""
-    return [name if len(name) <= LONG else f"{name[: LONG - 1].rstrip(', ')}…" for name in names]
+    return [
+        name
+        if len(name) <= MAX_LEGEND_CHARACTERS
+        else f"{name[: MAX_LEGEND_CHARACTERS - 1].rstrip(', ')}…"
+        for name in names
+    ]
 
 
 def _shares(counts: Floats) -> Floats:

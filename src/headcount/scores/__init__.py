@@ -5,8 +5,8 @@ from headcount.scores.calibration import (
     IsotonicCalibrator,
     PlattCalibrator,
     SoftmaxCalibrator,
-    make_calibrator,
 )
+from headcount.scores.calibrators import make_calibrator
 from headcount.scores.crossfit import cross_fit
 from headcount.scores.scorer import Held, Scorer
 from headcount.scores.stacking import stack

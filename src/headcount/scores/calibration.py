@@ -19,11 +19,11 @@ from sklearn.isotonic import IsotonicRegression
 
 from headcount._core.convergence import ConvergenceWarning
 from headcount._core.types import Bools, Floats, Ints
-from headcount.exceptions import InputError, choose
 from headcount.kernels.simplex import from_each_against_rest, rest_columns
 
-FLOOR = 1e-12  # posteriors below this are raised to it, so that exact 0 and 1 do no harm
-RIDGE = 1e-3  # on the whole log-likelihood: matters only when the data leave a parameter open
+POSTERIOR_FLOOR = 1e-12  # posteriors are raised to it, so that exact 0 and 1 do no harm
+# On the whole log-likelihood, not per item: it matters only when the data leave a parameter open.
+LIKELIHOOD_RIDGE = 1e-3
 
 
 class Calibrator(BaseEstimator, ABC):
@@ -95,8 +95,8 @@ class SoftmaxCalibrator(Calibrator):
             slope = [by_class if self.per_class else [by_class.sum()]]
             if self.bias:
                 slope.append(residual.sum(axis=0))
-            value = -(logp * own).sum() + RIDGE * (theta @ theta)
-            return value / n, (np.concatenate(slope) + 2 * RIDGE * theta) / n
+            value = -(logp * own).sum() + LIKELIHOOD_RIDGE * (theta @ theta)
+            return value / n, (np.concatenate(slope) + 2 * LIKELIHOOD_RIDGE * theta) / n
 
         theta = np.zeros(n_scales + (k if self.bias else 0))
         theta[:n_scales] = np.log(min(self.unit_, 10.0))
@@ -168,36 +168,6 @@ class IsotonicCalibrator(Calibrator):
         )
 
 
-CALIBRATORS: dict[str, Calibrator] = {
-    "platt": PlattCalibrator(),
-    "isotonic": IsotonicCalibrator(),
-    "temperature": SoftmaxCalibrator(),
-    "ts": SoftmaxCalibrator(),
-    "bcts": SoftmaxCalibrator(bias=True),
-    "vs": SoftmaxCalibrator(per_class=True, bias=True),
-    "nbvs": SoftmaxCalibrator(per_class=True),
-}
-
-
-def make_calibrator(spec: str | Calibrator | None) -> Calibrator | None:
-    """Fresh calibrator from a name, another calibrator, or None for no calibration."""
-    if spec is None or spec == "none":
-        return None
-    if spec == "curves":
-        from headcount.scores.curves import CurveCalibrator
-
-        return CurveCalibrator()
-    if isinstance(spec, str):
-        spec = CALIBRATORS[choose("calibrator", spec, [*CALIBRATORS, "curves", "none"])]
-    elif not (hasattr(spec, "fit") and hasattr(spec, "transform")):
-        raise InputError(
-            f"calibrator must be a name ({', '.join(CALIBRATORS)}, curves), None, or an object "
-            f"with fit and transform, got {spec!r}."
-        )
-    fresh: Calibrator = clone(spec, safe=False)
-    return fresh
-
-
 def resampled(
     calibrator: Any, logits: Floats, codes: Ints, n: int, rng: np.random.Generator
 ) -> Iterator[Any]:
@@ -215,7 +185,7 @@ def resampled_rows(codes: Ints, rng: np.random.Generator) -> Ints:
 
 def logits_of(scores: Floats, kind: str) -> Floats:
     """Logarithm of posteriors, or decision values as they are."""
-    return np.log(np.clip(scores, FLOOR, None)) if kind == "posterior" else scores
+    return np.log(np.clip(scores, POSTERIOR_FLOOR, None)) if kind == "posterior" else scores
 
 
 def centred(logits: Floats) -> Floats:

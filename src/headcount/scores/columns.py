@@ -18,7 +18,8 @@ from headcount.data.tables import as_names
 from headcount.exceptions import InputError
 
 MOST_CATEGORIES = 100  # of a column that get a feature of their own; the rest share one
-FARTHEST = 1e6  # standard deviations
+# From the mean: the squares of such values leave the usual ones 4 of the 16 digits of a sum.
+MAX_STANDARD_DEVIATIONS = 1e6
 
 
 def column_encoder(numeric: Sequence[bool]) -> ColumnTransformer:
@@ -91,7 +92,9 @@ class Bounded(CellTransformer):
 
     def transform(self, X: Any) -> Floats:
         """Numbers cut off on either side."""
-        return np.clip(np.asarray(X, dtype=np.float64), -FARTHEST, FARTHEST)
+        return np.clip(
+            np.asarray(X, dtype=np.float64), -MAX_STANDARD_DEVIATIONS, MAX_STANDARD_DEVIATIONS
+        )
 
 
 def cell_numbers(column: NDArray[Any]) -> Floats | None:

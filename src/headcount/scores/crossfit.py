@@ -1,8 +1,9 @@
-"""Fit a classifier to folds of the labelled items, and score each by the one that missed it."""
+"""Cross-fitting: score every labelled item by a classifier that was not fitted on it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,11 @@ from headcount.scores.kinds import predicts_best_score, score_items, score_kind
 from headcount.scores.scorer import Scorer
 from headcount.scores.sources import Source
 from headcount.scores.splits import Split, is_share, make_splits, too_few
+
+# Rows to fit on (None: all) and rows to score (None: none).
+_Job = tuple[NDArray[Any] | None, NDArray[Any] | None]
+# Fitted transformer (or None), fitted classifier, kind of its scores, scores of held-out items.
+_Fit = tuple[Any, Any, str, Floats | None]
 
 
 def cross_fit(
@@ -55,13 +61,11 @@ def cross_fit(
     """
     array = check.labels(y)
     check.same_length(_num_samples(X), array)
-    if sparse.issparse(X):
-        X = X.tocsr()  # some sparse forms cannot be split into rows
-    classes, codes = check.encode(array)
+    X = X.tocsr() if sparse.issparse(X) else X  # some sparse forms cannot be split into rows
     if isinstance(classifier, FrozenEstimator):
         return _frozen(classifier, X, array, labels_only)
+    classes, codes = check.encode(array)
     check.two_or_more(classes)
-    frequency = np.bincount(codes, minlength=len(classes)) / len(codes)
     if held_out is None:
         held_out = cv is not None and not too_few(codes, cv)
     splits = (
@@ -69,26 +73,21 @@ def cross_fit(
         if held_out
         else []
     )
-    wanted: list[NDArray[Any] | None] = [train for train, _ in splits]
+    jobs: list[_Job] = list(splits)
     if not splits or (whole and not is_share(cv)):
-        wanted.append(None)
-    # np.unique sorts labels as scikit-learn does, so the columns of its classifiers are ours.
-    fitted = Parallel(n_jobs=n_jobs)(
-        delayed(_fit)(clone(classifier), X, array, rows, classes) for rows in wanted
+        jobs.append((None, None))
+    fits = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_job)(None, [classifier], X, array, job, classes, labels_only) for job in jobs
     )
-    kind = "label" if labels_only else score_kind(fitted[0], len(classes))
-    folds = tuple(fitted[: len(splits)])
-    scores, order, fold = _held_scores(folds, X, splits, classes, kind)
-    return Scorer(
-        classes,
-        frequency,
-        scores,
-        codes[order],
-        kind,
-        folds,
-        fitted[-1] if len(fitted) > len(splits) else None,
-        predicts_best_score(fitted[0], X, classes, kind),
-        fold=fold,
+    fitted = [classifier for ((_, classifier, _, _),) in fits]
+    scorer = _gather([fit for (fit,) in fits[: len(splits)]], splits, classes, codes)
+    kind = fits[0][0][2]
+    return replace(
+        scorer,
+        kind=kind,
+        folds=tuple(fitted[: len(splits)]),
+        whole=fitted[-1] if len(fitted) > len(splits) else None,
+        predicts_best=predicts_best_score(fitted[0], X, classes, kind),
     )
 
 
@@ -103,73 +102,70 @@ def cross_fit_source(
     random_state: Any = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, dict[str, Scorer]]:
-    """A pass of every classifier of a source, by family and name, over the same folds.
+    """Cross-fit every classifier of a source over the same folds.
 
-    What looks at the items is fitted once in a fold for all of them; `say` hears of every fold.
+    The source's transformer is fitted once per fold for all of its classifiers. `say` is called
+    after every fold.
+
+    Returns
+    -------
+    dict
+        Scorers by family and name.
     """
     array = check.labels(y)
     check.same_length(_num_samples(X), array)
     classes, codes = check.encode(array)
     check.two_or_more(classes)
-    frequency = np.bincount(codes, minlength=len(classes)) / len(codes)
     splits = make_splits(X, codes, classes, cv, groups=groups, random_state=random_state)
-    seen = X if source.once is None else source.once.transform(X)
-    seen = seen.tocsr() if sparse.issparse(seen) else seen
-    heads = [
-        (family, name, head)
-        for family, some in source.families.items()
-        for name, head in some.items()
-    ]
-    # A head by fold: the classifier from items to scores, what its scores are, and those held out.
-    coming = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_fit_heads)(source, [h for _, _, h in heads], seen, array, split, classes)
-        for split in splits
+    items = X if source.once is None else source.once.transform(X)
+    items = items.tocsr() if sparse.issparse(items) else items
+    names = [(family, name) for family, some in source.families.items() for name in some]
+    heads = [source.families[family][name] for family, name in names]
+    running = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_fit_job)(source.front, heads, items, array, split, classes) for split in splits
     )
-    fitted = []
-    for done, of_fold in enumerate(coming, start=1):
-        fitted.append(of_fold)
-        say(f"{source.name}: fold {done} of {len(splits)} is done")
-    order, items, fold = _item_order(splits)
-    found: dict[str, dict[str, Scorer]] = {}
-    for h, (family, name, _) in enumerate(heads):
-        folds, kinds, parts = zip(*(of_fold[h] for of_fold in fitted), strict=True)
-        scorer = Scorer(
-            classes,
-            frequency,
-            np.vstack(parts)[order],
-            codes[items],
-            kinds[0],
-            folds,
-            fold=fold,
-        )
-        found.setdefault(family, {})[name] = scorer
-    return found
+    fits = []
+    for number, fit in enumerate(running, start=1):
+        fits.append(fit)
+        say(f"{source.name}: fold {number} of {len(splits)} is done")
+    scorers: dict[str, dict[str, Scorer]] = {}
+    for head, (family, name) in enumerate(names):
+        per_fold = [fit[head] for fit in fits]
+        folds = tuple(source.joined(front, fitted) for front, fitted, _, _ in per_fold)
+        scorer = replace(_gather(per_fold, splits, classes, codes), folds=folds)
+        scorers.setdefault(family, {})[name] = scorer
+    return scorers
 
 
-def _fit_heads(
-    source: Source, heads: list[Any], X: Any, y: NDArray[Any], split: Split, classes: NDArray[Any]
-) -> list[tuple[Any, str, Floats]]:
-    """Fitted classifiers of a fold with the scores of the items that it holds out."""
-    (rows, test), front = split, None
-    part, other = _safe_indexing(X, rows), _safe_indexing(X, test)
-    if source.front is not None:
-        front = clone(source.front)
-        part, other = front.fit_transform(part, y[rows]), front.transform(other)
-    found = []
+def _fit_job(
+    front: Any,
+    heads: Sequence[Any],
+    X: Any,
+    y: NDArray[Any],
+    job: _Job,
+    classes: NDArray[Any],
+    labels_only: bool = False,
+) -> list[_Fit]:
+    """Fit a clone of each head to the training rows of a job, and score its held-out rows."""
+    rows, test = job
+    part, labels = (X, y) if rows is None else (_safe_indexing(X, rows), y[rows])
+    other = None if test is None else _safe_indexing(X, test)
+    if front is not None:
+        front = clone(front)
+        part = front.fit_transform(part, labels)
+        other = None if other is None else front.transform(other)
+    fits: list[_Fit] = []
     for head in heads:
-        fitted = _fit(clone(head), part, y[rows], None, classes)
-        kind = score_kind(fitted, len(classes))
-        scores = score_items(fitted, other, classes, kind)
-        found.append((source.joined(front, fitted), kind, scores))
-    return found
+        fitted = _fit(clone(head), part, labels, classes)
+        kind = "label" if labels_only else score_kind(fitted, len(classes))
+        scores = None if other is None else score_items(fitted, other, classes, kind)
+        fits.append((front, fitted, kind, scores))
+    return fits
 
 
-def _fit(
-    classifier: Any, X: Any, y: NDArray[Any], rows: NDArray[Any] | None, classes: NDArray[Any]
-) -> Any:
-    """Fit to some rows, of which some may be repeated, or to all."""
-    part = X if rows is None else _safe_indexing(X, rows)
-    fitted = classifier.fit(part, y if rows is None else y[rows])
+def _fit(classifier: Any, X: Any, y: NDArray[Any], classes: NDArray[Any]) -> Any:
+    """Fit a classifier that has to know all classes, in scikit-learn's order, which is ours."""
+    fitted = classifier.fit(X, y)
     known = getattr(fitted, "classes_", classes)
     if len(known) != len(classes) or (np.asarray(known) != classes).any():
         raise InputError(
@@ -180,32 +176,27 @@ def _fit(
     return fitted
 
 
-def _held_scores(
-    folds: tuple[Any, ...], X: Any, splits: list[Split], classes: NDArray[Any], kind: str
-) -> tuple[Floats, Ints, Ints]:
-    """Scores of the held-out items, in the order of the items, which these are, and their folds."""
+def _gather(
+    fits: Sequence[_Fit], splits: list[Split], classes: NDArray[Any], codes: Ints
+) -> Scorer:
+    """Scorer with the held-out scores of all folds, in the order of the items."""
+    frequency = np.bincount(codes, minlength=len(classes)) / len(codes)
     if not splits:
         none = np.empty(0, dtype=np.int64)
-        return np.empty((0, len(classes))), none, none
-    parts = []
-    for fitted, (_, test) in zip(folds, splits, strict=True):
-        part = score_items(fitted, _safe_indexing(X, test), classes, kind)
-        if part.shape[1] != len(classes):
-            raise InputError(
-                f"a classifier fitted on a part of the data gave {part.shape[1]} columns for "
-                f"{len(classes)} classes. Pass a smaller cv, or more items of the rare classes."
-            )
-        parts.append(part)
-    order, items, fold = _item_order(splits)
-    return np.vstack(parts)[order], items, fold
-
-
-def _item_order(splits: list[Split]) -> tuple[Ints, Ints, Ints]:
-    """Order that puts held-out items back in theirs, which these are, and their folds."""
+        return Scorer(classes, frequency, np.empty((0, len(classes))), none, fold=none)
+    parts = [scores for _, _, _, scores in fits if scores is not None]
+    widths = {part.shape[1] for part in parts} - {len(classes)}
+    if widths:
+        raise InputError(
+            f"a classifier fitted on a part of the data gave {widths.pop()} columns for "
+            f"{len(classes)} classes. Pass a smaller cv, or more items of the rare classes."
+        )
     items = np.concatenate([test for _, test in splits])
     fold = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
     order = np.argsort(items, kind="stable")
-    return order, items[order], fold[order]
+    held_out = codes[items[order]]
+    kind = fits[0][2]
+    return Scorer(classes, frequency, np.vstack(parts)[order], held_out, kind, fold=fold[order])
 
 
 def _frozen(classifier: Any, X: Any, y: NDArray[Any], labels_only: bool) -> Scorer:
@@ -221,5 +212,5 @@ def _frozen(classifier: Any, X: Any, y: NDArray[Any], labels_only: bool) -> Scor
     kind = "label" if labels_only else score_kind(classifier, len(classes))
     scores = score_items(classifier, X, classes, kind)
     best = predicts_best_score(classifier, X, classes, kind)
-    # It scored the validation items as it will score new ones, so it stands where a fold would.
+    # It scores validation items as it scores new ones, so it takes the place of a fold.
     return Scorer(classes, counts / len(codes), scores, codes, kind, (classifier,), None, best)

@@ -17,10 +17,10 @@ from headcount.exceptions import InputError
 from headcount.kernels.linear import factored
 from headcount.scores.calibration import Calibrator, centred, log_odds, warn_unless_flat
 
-CELLS = 10_000_000  # numbers in the table of features; more items than fit are thinned out
-MANY = 2_000_000  # numbers from which on one fold is enough to choose the strength
-REACH = 20.0  # log-odds beyond this all count as this
-FEWEST = 50  # items of a class that are always kept
+MAX_FEATURE_NUMBERS = 10_000_000  # 80 MB; of more items than fit, some are left out
+ONE_FOLD_NUMBERS = 2_000_000  # of features, from which on one fold chooses the strength
+MAX_LOG_ODDS = 20.0  # a posterior within 2e-9 of 0 or 1; what lies beyond counts as this
+MIN_KEPT_ITEMS = 50  # of each class, when items are left out
 WEAK = 1e-3  # ridge on scale and bias, which data nearly always settle
 
 
@@ -97,7 +97,9 @@ class CurveCalibrator(Calibrator):
 
         k = logits.shape[1]
         # Between knots the curves are straight: their heights at the knots say all.
-        corners = np.column_stack([np.full(k, -REACH), self.knots_, np.full(k, REACH)])
+        corners = np.column_stack(
+            [np.full(k, -MAX_LOG_ODDS), self.knots_, np.full(k, MAX_LOG_ODDS)]
+        )
         heights = _curves(self._bent(corners.T[:, :, None]), self.theta_)
         out = np.empty(logits.shape)
         contiguous = np.ascontiguousarray(logits / self.scale_, dtype=np.float64)
@@ -106,20 +108,20 @@ class CurveCalibrator(Calibrator):
 
     def _thinned(self, logits: Floats, codes: Ints) -> tuple[Floats, Ints]:
         """Some items of every class where there are too many in all."""
-        most = CELLS // (logits.shape[1] * (self.n_knots + 2))
+        most = MAX_FEATURE_NUMBERS // (logits.shape[1] * (self.n_knots + 2))
         if len(codes) <= most:
             return logits, codes
         rng = np.random.default_rng(0)
         kept = []
         for c in np.unique(codes):
             rows = rng.permutation(np.flatnonzero(codes == c))
-            kept.append(rows[: max(FEWEST, len(rows) * most // len(codes))])
+            kept.append(rows[: max(MIN_KEPT_ITEMS, len(rows) * most // len(codes))])
         chosen = np.concatenate(kept)
         return logits[chosen], codes[chosen]
 
     def _place(self, logits: Floats, codes: Ints) -> None:
         """Set the knots, and the scale of the features."""
-        margins = np.clip(log_odds(logits), -REACH, REACH)
+        margins = np.clip(log_odds(logits), -MAX_LOG_ODDS, MAX_LOG_ODDS)
         k = margins.shape[1]
         at = np.arange(1, self.n_knots + 1) / (self.n_knots + 1)
         even = np.linspace(0.005, 0.995, 200)
@@ -136,7 +138,7 @@ class CurveCalibrator(Calibrator):
 
     def _features(self, logits: Floats) -> Floats:
         """Margins, how far they lie above each knot, and a one: shape (n, k, knots + 2)."""
-        return self._bent(np.clip(log_odds(logits), -REACH, REACH)[:, :, None])
+        return self._bent(np.clip(log_odds(logits), -MAX_LOG_ODDS, MAX_LOG_ODDS)[:, :, None])
 
     def _bent(self, margins: Floats) -> Floats:
         out = np.empty((*margins.shape[:2], self.n_knots + 2))
@@ -151,7 +153,7 @@ class CurveCalibrator(Calibrator):
         """Strength under which held-out items are likeliest."""
         loss = np.zeros(len(strengths))
         folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(z, codes))
-        for train, test in folds[: 1 if features.size > MANY else 3]:
+        for train, test in folds[: 1 if features.size > ONE_FOLD_NUMBERS else 3]:
             theta = None
             for i, strength in enumerate(strengths):
                 problem = _Problem(z[train], features[train], codes[train], strength)

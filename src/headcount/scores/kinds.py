@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 from headcount._core.types import Floats
 from headcount.exceptions import InputError
 
-ITEMS_AT_ONCE = 200_000
+ITEMS_PER_SCORING = 200_000  # passed to a classifier at once, which bounds the memory
 
 
 def score_kind(classifier: Any, n_classes: int) -> str:
@@ -34,12 +34,12 @@ def score_items(classifier: Any, X: Any, classes: NDArray[Any], kind: str) -> Fl
     Many items are scored in parts, so that a pool on disk never has to fit in memory.
     """
     n = _num_samples(X)
-    if n <= ITEMS_AT_ONCE:
+    if n <= ITEMS_PER_SCORING:
         return _score(classifier, X, classes, kind)
     scores = np.empty((n, len(classes)))
-    for start in range(0, n, ITEMS_AT_ONCE):
-        part = _safe_indexing(X, slice(start, min(start + ITEMS_AT_ONCE, n)))
-        scores[start : start + ITEMS_AT_ONCE] = _score(classifier, part, classes, kind)
+    for start in range(0, n, ITEMS_PER_SCORING):
+        part = _safe_indexing(X, slice(start, min(start + ITEMS_PER_SCORING, n)))
+        scores[start : start + ITEMS_PER_SCORING] = _score(classifier, part, classes, kind)
     return scores
 
 

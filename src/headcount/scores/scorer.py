@@ -18,11 +18,12 @@ from headcount._core import validation as check
 from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
-from headcount.scores.calibration import Calibrator, logits_of, make_calibrator
+from headcount.scores.calibration import Calibrator, logits_of
+from headcount.scores.calibrators import make_calibrator
 from headcount.scores.together import score_by_all
 
 EQUAL = 1e-12  # by which scores that are the same may differ
-FINE = 1 << 20  # steps of a score by which items are told apart
+STEPS_PER_SCORE = 1 << 20  # of the number by which an item is assigned to a classifier
 View = tuple[Floats, Bags]  # scores of a pool by one classifier, and the bags of that pool
 
 
@@ -213,7 +214,7 @@ def mix_views(views: Sequence[Floats]) -> Floats:
     """
     if len(views) == 1:
         return views[0]
-    turn = np.floor(project_items(views) * FINE).astype(np.int64) % len(views)
+    turn = np.floor(project_items(views) * STEPS_PER_SCORE).astype(np.int64) % len(views)
     return np.asarray(np.stack(views)[turn, np.arange(len(turn))])
 
 

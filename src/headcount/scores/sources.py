@@ -189,6 +189,8 @@ def _table_front(X: Any) -> tuple[Any, int]:
     cells = np.asarray(X)
     if cells.ndim != 2:
         raise InputError(f"items must be rows of a table, or texts, got shape {cells.shape}.")
+    if not cells.shape[1]:
+        raise InputError(f"0 feature(s) (shape={cells.shape}) while a minimum of 1 is required.")
     if cells.dtype.kind in "fiub" and np.isfinite(cells).all():
         return StandardScaler(), cells.shape[1]
     flags = [is_numeric(column) for column in cells.astype(object).T]

@@ -24,10 +24,10 @@ from sklearn.utils.validation import _num_samples, check_array
 
 from headcount._core.types import Floats
 from headcount.scores.joined import StackedClassifier
-from headcount.scores.kinds import ITEMS_AT_ONCE, check_finite, score_items
+from headcount.scores.kinds import ITEMS_PER_SCORING, check_finite, score_items
 from headcount.text.tfidf import TfIdf, weigh_for_all
 
-FEW = 20_000  # texts whose pieces are held in memory at once
+TEXTS_PER_BATCH = 20_000  # whose pieces are held in memory at once
 
 
 def score_by_all(
@@ -65,9 +65,9 @@ def _in_parts(
 ) -> list[Floats]:
     n = _num_samples(X)
     out = [np.empty((n, len(classes))) for _ in range(n_models)]
-    for start in range(0, n, ITEMS_AT_ONCE):
-        part = slice(start, min(start + ITEMS_AT_ONCE, n))
-        several = quick(X if n <= ITEMS_AT_ONCE else _safe_indexing(X, part))
+    for start in range(0, n, ITEMS_PER_SCORING):
+        part = slice(start, min(start + ITEMS_PER_SCORING, n))
+        several = quick(X if n <= ITEMS_PER_SCORING else _safe_indexing(X, part))
         for scores, found in zip(out, several, strict=True):
             scores[part] = check_finite(found)
     return out
@@ -166,7 +166,10 @@ class _Hashed:
 
     def __call__(self, X: Any) -> list[Floats]:
         n = _num_samples(X)
-        parts = [self._score(_safe_indexing(X, slice(i, i + FEW))) for i in range(0, n, FEW)]
+        parts = [
+            self._score(_safe_indexing(X, slice(i, i + TEXTS_PER_BATCH)))
+            for i in range(0, n, TEXTS_PER_BATCH)
+        ]
         empty = self._score(X) if not parts else []
         return [np.vstack(several) for several in zip(*parts, strict=True)] if parts else empty
 

@@ -1,1 +1,1 @@
-"""Settings, methods and scores chosen by the error on bags."""
+"""Selection of settings, classifiers and methods by their error on validation bags."""

@@ -1,8 +1,7 @@
-"""The quantifier for who does not want to choose: it tries the likely winners and keeps one."""
+"""Automatic selection of classifiers and quantification method."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -22,72 +21,89 @@ from headcount.kernels.random import as_seed
 from headcount.measures import Measure, measure
 from headcount.methods.base import Quantifier
 from headcount.methods.bayes import BayesQuantifier
-from headcount.methods.blend import Blend
+from headcount.methods.likelihood import SLD
 from headcount.methods.meta import DelegatingQuantifier
 from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.scorer import Scorer
 from headcount.scores.sources import Source, given_source, sources_for
-from headcount.selection.choice import Choice, Tried
-from headcount.selection.judging import CLOSE_DRAWN, Judged, Judging, choose_scores, scorer_of
-from headcount.selection.likely import likely_methods
-from headcount.selection.passes import Labelled, Pass, Say, as_many_as_fit, run_passes
-from headcount.selection.trials import Trial, Trials, teach_shift
-
-GAIN = 0.03  # by which a blend must be better than the best candidate to be worth it
-CLOSE = 0.05  # by which the simpler method may be worse than the best on bags that are not drawn
-CLOSE_GROUPS = 0.5  # the same of groups, of which a dozen can hardly tell methods apart
-FOR_SCORES = 0.6  # share of the budget that goes to classifiers
+from headcount.selection.budget import Budget
+from headcount.selection.candidates import (
+    Candidate,
+    Trial,
+    default_candidates,
+)
+from headcount.selection.choice import Choice
+from headcount.selection.classifiers import (
+    ClassifierPass,
+    Labelled,
+    Say,
+    first_classifier,
+    fit_classifiers,
+    select_classifier,
+    subsample,
+)
+from headcount.selection.validation_bags import (
+    N_SPLITS,
+    ValidationBags,
+    ValidationPlan,
+    teach_shift,
+)
 
 
 @dataclass(eq=False, repr=False)
 class AutoQuantifier(DelegatingQuantifier):
-    """Chooses and joins classifiers, and chooses the method, by errors on bags of labelled items.
+    """Selects classifiers by log loss, and the method by its error on validation bags.
 
-    Classifiers that suit the items are cross-fitted over the same folds, and joined by a model of
-    their held-out scores. Bags with known shares are made of held-out items, and the scores and
-    then the method with the least mean error are kept; the simpler, or the first, where it is not
-    clearly worse. On given or natural bags a blend is taken where it is 3 % better than all.
+    Classifiers that suit the items are cross-fitted over the same folds, and stacked. Bags with
+    known prevalence are made of held-out items. Both steps follow the one-standard-error rule:
+    the simplest candidate that is not distinguishable from the best is selected.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, or mapping of name to classifier, optional
-        What is to give the scores, alone or joined. By default what suits the items is tried: for
-        features logistic regression of several strengths, discriminant analysis, a kernel
-        approximation, extra trees and gradient boosting; for texts (a column of strings) words and
-        characters with logistic regression and naive Bayes, and word vectors where wordllama is
-        installed. Tables may have categories and missing cells.
+        Classifiers to try instead of the default ones. The default depends on the items. Features:
+        logistic regression of several strengths, discriminant analysis, a kernel approximation,
+        extra trees and gradient boosting. Texts (a column of strings): words and characters with
+        logistic regression and naive Bayes, and word vectors if wordllama is installed. Tables
+        may have categories and missing cells.
     measure : {'ae', 'rae', 'se', 'kld', 'nmd'}, default 'ae'
-        What the answers will be judged by.
+        Error measure to optimise.
     expect : {'learn', 'any shift', 'mild shift', 'no shift'}, default 'learn'
-        How far class shares may move, as in `BayesQuantifier`; the bags are made accordingly,
-        and 'learn' makes a third of each kind.
+        How far class prevalence may change, as in `BayesQuantifier`. Bags are drawn accordingly;
+        'learn' draws a third of each kind.
     size : int, optional
-        Size of the bags to expect; 250, or a fifth of the labelled items if that is less.
+        Size of drawn bags; by default 250, or a fifth of the labelled items if that is less.
     budget : float, default 120
-        Seconds within which the choice is made. A classifier that would take too long, as a part
-        of the items tells, is not started; if even the simplest would for all items, some are
-        taken, at least 2,000. What was tried, and so the choice, may differ between machines if
-        time is short; `choice_` tells.
+        Units of work for the selection. A unit is about one second of one core, but it is computed
+        from the numbers of items, features, classes, folds and bags, and never measured: the same
+        data gives the same model on any machine. A classifier or method that exceeds the budget
+        is not tried; if even the first classifier does, it learns from a random part of the items,
+        at least 2,000.
     periods : bool, default False
-        Whether the groups that `fit` is given are periods of time, in the order of their names:
-        each is then estimated by what is known before it.
+        Whether the groups that `fit` is given are periods of time, sorted by name. Each is then
+        estimated from what is known before it.
     vectorizer : str or transformer, default 'tfidf'
-        How texts become vectors, if not by words and characters, as `make_vectorizer` takes it.
+        How texts become vectors, as in `TextQuantifier`; the default tries several ways.
     candidates : mapping of name to quantifier, optional
-        Methods on scores to choose from, in order of preference; the likely winners by default.
+        Methods on scores to select from, in order of preference.
     cv, n_jobs, random_state
-        As in `ScoreQuantifier`.
+        As in `ScoreQuantifier`. There are no more folds than labelled items of a class.
     verbose : bool, default False
-        Whether to say what is being tried.
+        Whether to show progress.
 
     Attributes
     ----------
     best_quantifier_ : ScoreQuantifier
     results_ : Frame
-        A row a candidate: what it is, its error on the bags, its standard error, the seconds that
-        it took, and the reason if it failed.
+        One row per candidate: its error on the bags, and the reason if it failed.
     choice_ : Choice
-        What was chosen and how it compares; ``summary_`` says it in words.
+        What was selected and how it compares; ``summary_`` has it in words.
+
+    Notes
+    -----
+    Comparing methods on drawn bags takes ten labelled items of every class. With fewer, SLD with
+    bias-corrected temperature scaling is fitted without comparison; with a single item of a class,
+    plain SLD. ``choice_.bags`` is then 'none'.
 
     Examples
     --------
@@ -115,58 +131,61 @@ class AutoQuantifier(DelegatingQuantifier):
     verbose: bool = False
 
     def parts(self) -> list[Quantifier]:
-        """One of the quantifiers that may be chosen."""
+        """One of the quantifiers that may be selected."""
         return [BayesQuantifier()]
 
     def fit(
         self, X: Any, y: Any, *, groups: Any = None, bags: Bags | None = None, pool: Any = None
     ) -> Self:
-        """Choose, then learn from all of (X, y).
+        """Select classifiers and a method, and fit them to all of (X, y).
 
         Parameters
         ----------
         X : items
         y : labels
         groups : array, optional
-            Of each item, such as its source, event or month. Whole groups are left out, and methods
-            are judged by how they estimate groups that neither they nor their classifiers have
-            seen. In the end all learn over folds of items; ``cv=GroupKFold()`` keeps groups
-            together there too, as where their items are nearly copies.
-        bags : Bags with known shares, optional
-            Development samples of the items in `pool`, by which methods are judged instead.
+            Group of each item, such as its source, event or month. Whole groups are left out, and
+            methods are compared on groups that neither they nor their classifiers have seen. The
+            final fit uses folds of items; ``cv=GroupKFold()`` keeps groups together there too,
+            for groups whose items are near copies of each other.
+        bags : Bags with known prevalence, optional
+            Development samples of the items in `pool`, to compare methods on.
         pool : items of these bags
         """
-        began = time.monotonic()
         self.check_params()
         data = self._labelled(X, y, groups)
         if (bags is None) != (pool is None):
             raise InputError("give bags and the pool of their items, or neither.")
         if bags is not None and (not isinstance(bags, Bags) or bags.prevalence is None):
-            raise InputError("bags must be Bags with known shares: see Bags.with_truth.")
-        sources = self._sources(X, len(np.unique(data.y)))
-        until = began + FOR_SCORES * self.budget
-        n_labelled, data = len(data), as_many_as_fit(sources[0], data, until)
-        judging = self._judging(data=data, bags=bags, pool=pool, periods=self.periods)
+            raise InputError("bags must be Bags with known prevalence: see Bags.with_truth.")
+        classes, counts = np.unique(data.y, return_counts=True)
+        check.two_or_more(classes)
+        sources = self._sources(X, len(classes))
+        if counts.min() < 2:
+            return self._fit_whole(first_classifier(sources[0]), data)
+        first = Budget(0.6 * self.budget)  # most of the work, since trials of methods are cheap
+        data = subsample(sources[0], data, first)
         with announce(self.verbose) as say:
-            passes = run_passes(sources, data.over_items(), until, say)
-            return self._settle(passes, judging, began, say, n_labelled)
+            passes = fit_classifiers(sources, data.over_items(), first, say)
+            plan = self._plan(data, bags, pool)
+            return self._select(passes, plan, Budget(self.budget, first.spent), say)
 
     def fit_scores(self, scores: Any, y: Any, *, classes: Any = None) -> Self:
-        """Choose the method for scores that come from elsewhere, as `ScoreQuantifier` does."""
-        began = time.monotonic()
+        """Select the method for scores that come from elsewhere, as in `ScoreQuantifier`."""
         self.check_params()
         scorer = Scorer.from_scores(scores, y, classes, decisions=True)
+        given = ClassifierPass("given scores", (), scorer)
+        plan = self._plan(Labelled(scorer.scores, scorer.codes, n_all=len(scorer.codes)))
         with announce(self.verbose) as say:
-            passes = [Pass("given scores", (), scorer)]
-            return self._settle(passes, self._judging(), began, say, len(scorer.codes))
+            return self._select([given], plan, Budget(self.budget), say)
 
     @property
     def summary_(self) -> str:
-        """What was chosen and how it compares, in words."""
+        """What was selected and how it compares, in words."""
         return str(self.choice_)
 
     def check_params(self) -> None:
-        """Refuse impossible settings before any work."""
+        """Validate parameters."""
         choose("measure", measure(self.measure).name, MEASURES)
         choose("expect", self.expect, EXPECTATIONS)
         check.at_least("budget", self.budget, 0)
@@ -175,6 +194,14 @@ class AutoQuantifier(DelegatingQuantifier):
         for name, q in (self.candidates or {}).items():
             if not isinstance(q, ScoreQuantifier):
                 raise InputError(f"candidate {name!r} does not work on scores: {q!r}.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.classifier is None:  # tables may have categories and missing cells, or be texts
+            tags.input_tags.string = True
+            tags.input_tags.categorical = True
+            tags.input_tags.allow_nan = True
+        return tags
 
     def _labelled(self, X: Any, y: Any, groups: Any) -> Labelled:
         array = check.labels(y)
@@ -186,130 +213,135 @@ class AutoQuantifier(DelegatingQuantifier):
             raise InputError("periods=True is about groups: pass groups= to fit.")
         if isinstance(X, list):
             X = np.asarray(X, dtype=object if X and isinstance(X[0], str) else None)
-        return Labelled(X, array, groups, self.cv, self.n_jobs, self.random_state)
+        return Labelled(X, array, groups, self.cv, self.n_jobs, self.random_state, len(array))
 
     def _sources(self, X: Any, n_classes: int) -> list[Source]:
         """Classifiers to try, the simplest first."""
         if self.classifier is None:
             return sources_for(X, n_classes, vectorizer=self.vectorizer)
-        several = self.classifier
-        if not isinstance(several, Mapping):
-            several = {"the classifier as given": several}
-        for one in several.values():
-            if isinstance(one, type) or not hasattr(one, "get_params"):
+        given = self.classifier
+        if not isinstance(given, Mapping):
+            given = {"the classifier as given": given}
+        for classifier in given.values():
+            if isinstance(classifier, type) or not hasattr(classifier, "get_params"):
                 raise InputError(
                     f"classifier must be a scikit-learn classifier, such as LogisticRegression(), "
-                    f"got {one!r}."
+                    f"got {classifier!r}."
                 )
-        return [given_source(one, str(name)) for name, one in several.items()]
+        return [given_source(classifier, str(name)) for name, classifier in given.items()]
 
-    def _judging(self, **more: Any) -> Judging:
+    def _plan(self, data: Labelled, bags: Bags | None = None, pool: Any = None) -> ValidationPlan:
         seed = as_seed(self.random_state)
-        return Judging(self.measure, self.expect, self.size, seed, self.n_jobs, **more)
+        return ValidationPlan(data, self.expect, self.size, self.periods, seed, bags, pool)
 
-    def _settle(
-        self, passes: list[Pass], judging: Judging, began: float, say: Say, n_labelled: int
+    def _select(
+        self, passes: list[ClassifierPass], plan: ValidationPlan, budget: Budget, say: Say
     ) -> Self:
-        """Choose scores, then a method, and let it learn from all of them."""
-        until = began + self.budget
-        judged = choose_scores(passes, judging, until, say)
-        between = time.monotonic()
-        trials, scorer = judged[0].trials, scorer_of(judged[0].done)
-        tried = self._try_methods(scorer, trials, judging.kind, until, say)
-        chosen = self._chosen(trials, tried, judging.kind)
-        say(f"{chosen.name} learns from all")
-        final = self._final(chosen.quantifier).fit_scorer(scorer)
-        self.members_ = [teach_shift(final, judging.past())]
-        self.classes_: NDArray[Any] = scorer.classes
-        self.results_ = _as_frame(tried, str(trials.measure))
-        seconds = between - began, time.monotonic() - between
-        left = tuple((p.name, p.reason) for p in passes if p.scorer is None)
+        """Select a classifier, then a method, and fit the method to all held-out scores."""
+        fitted = _affordable([p for p in passes if p.scorer is not None], plan, budget)
+        best = select_classifier(fitted)
+        assert best.scorer is not None
+        others = sorted((p for p in fitted if p is not best), key=lambda p: p.loss)
+        about: dict[str, Any] = {
+            "measure": str(measure(self.measure)),
+            "expect": self.expect,
+            "classifiers": tuple((p.name, p.loss) for p in [best, *others] if p.recipe),
+            "left_out": tuple((p.name, p.reason) for p in passes if p.scorer is None),
+            "items": (len(best.scorer.codes), plan.data.n_all),
+        }
+        if not plan.can_compare(best.scorer):
+            return self._fall_back(SLD(calibrator="bcts").fit_scorer(best.scorer), **about)
+        before = budget.spent
+        say(f"making bags with {best.name}")
+        budget.spend(N_SPLITS * best.cost(plan.data) if plan.refits else 0.0)
+        bags = plan.bags_for(best)
+        candidates = self._candidates(plan, len(best.scorer.classes))
+        trials = _try_all(candidates, bags, measure(self.measure), budget, say)
+        chosen = bags.select(trials)
+        say(f"{candidates[chosen].name} learns from all items")
+        fitted_method = clone(candidates[chosen].quantifier).fit_scorer(best.scorer)
+        self._keep(teach_shift(fitted_method, plan.past()))
+        names = [candidate.name for candidate in candidates[: len(trials)]]
+        errors = [trial.error for trial in trials]
+        failures = [trial.failure for trial in trials]
+        self.results_ = Frame({"method": names, about["measure"]: errors, "failure": failures})
+        next_best = [i for i in np.argsort(errors) if i != chosen and not failures[i]]
         self.choice_ = Choice(
-            chosen.name,
-            chosen.error,
-            str(trials.measure),
-            len(trials.truth),
-            int(np.median(trials.sizes)),
-            self.expect,
-            _next_best(chosen, tried),
-            _scores_tried(judged),
-            left,
-            judging.kind,
-            seconds,
-            (len(scorer.codes), n_labelled),
+            method=names[chosen],
+            error=errors[chosen],
+            n_bags=len(bags.sizes),
+            size=int(np.median(bags.sizes)),
+            others=tuple((names[i], errors[i]) for i in next_best[:3]),
+            bags=plan.kind,
+            work=(before, budget.spent - before),
+            **about,
         )
         return self
 
-    def _try_methods(
-        self, scorer: Scorer, trials: Trials, kind: str, until: float, say: Say
-    ) -> list[Trial]:
-        """Trials of the candidates, as many as there is time for, at least one that succeeds."""
+    def _candidates(self, plan: ValidationPlan, n_classes: int) -> list[Candidate]:
         if self.candidates is not None:
-            several = [(str(name), clone(q)) for name, q in self.candidates.items()]
-        else:
-            several = likely_methods(
-                scorer, self.measure, self.expect, natural=kind != "drawn", n_jobs=self.n_jobs
-            )
-        tried: list[Trial] = []
-        for name, q in several:
-            known = [t for t in tried if t.answers is not None]
-            if known and time.monotonic() > until:
-                break
-            leads = f" ({min(known, key=lambda t: t.error).name} leads)" if known else ""
-            say(f"trying {name}{leads}")
-            tried.append(trials.run(name, q, until if known else np.inf))
-        if not any(t.answers is not None for t in tried):
-            raise InputError(f"every candidate failed; the first: {tried[0].reason}")
-        return tried
+            return [Candidate(str(name), q, q) for name, q in self.candidates.items()]
+        candidates = default_candidates(
+            self.measure,
+            self.expect,
+            n_classes,
+            natural=plan.kind != "drawn",
+            representative=plan.kind != "too few groups",
+        )
+        settings = {"n_jobs": self.n_jobs, "random_state": self.random_state}
+        for candidate in candidates:
+            candidate.quantifier.set_params(**settings)
+            candidate.trial.set_params(**settings)
+        return candidates
 
-    def _chosen(self, trials: Trials, tried: list[Trial], kind: str) -> Trial:
-        """The simplest of the best, or a blend if that is worth it; the blend joins the tried.
+    def _fit_whole(self, classifier: Any, data: Labelled) -> Self:
+        """Fit SLD without held-out scores, where a class has a single item."""
+        settings: dict[str, Any] = {"n_jobs": self.n_jobs, "random_state": self.random_state}
+        fitted = SLD(classifier, **settings).fit(data.X, data.y)
+        items = (len(data), data.n_all)
+        return self._fall_back(
+            fitted, measure=str(measure(self.measure)), expect=self.expect, items=items
+        )
 
-        Where no group could be left out, the bags cannot show what care is good for: the most
-        careful of those that cost little on them is taken. Bags that are drawn from the same items
-        share the luck of these: only what is clearly worse on them is passed over, and weights of a
-        blend cannot be learnt from them.
-        """
-        if kind == "too few groups":
-            tied = trials.within(tried, 1.0, CLOSE, either=True)
-            return max(tied, key=lambda t: getattr(t.quantifier, "drift", 0.0))
-        if kind == "drawn":
-            return trials.within(tried, 2.0, CLOSE_DRAWN, either=True)[0]
-        chosen = trials.within(tried, 1.0, CLOSE_GROUPS if kind == "groups" else CLOSE)[0]
-        blend = trials.blended(tried)
-        if blend is not None and blend.error < (1 - GAIN) * min(t.error for t in tried):
-            tried.append(blend)
-            return blend
-        return chosen
+    def _fall_back(self, fitted: ScoreQuantifier, **about: Any) -> Self:
+        """Take SLD without comparison."""
+        self._keep(fitted)
+        name = "SLD, bcts" if fitted.calibrator else "SLD"
+        self.results_ = Frame({"method": [name], about["measure"]: [np.nan], "failure": [""]})
+        self.choice_ = Choice(name, float("nan"), n_bags=0, size=0, bags="none", **about)
+        return self
 
-    def _final(self, chosen: ScoreQuantifier) -> ScoreQuantifier:
-        """Fresh clone with full settings."""
-        fresh: ScoreQuantifier = clone(chosen)
-        for q in (fresh.quantifiers or []) if isinstance(fresh, Blend) else [fresh]:
-            if isinstance(q, BayesQuantifier):
-                # Worlds are for intervals that come from the posterior; answers do without.
-                q.set_params(n_worlds=10 if q.has_own_posterior else 0, n_draws=1000)
-        fresh.set_params(n_jobs=self.n_jobs, random_state=self.random_state)
-        return fresh
+    def _keep(self, fitted: ScoreQuantifier) -> None:
+        self.members_ = [fitted]
+        self.classes_: NDArray[Any] = fitted.classes_
 
 
-def _as_frame(tried: list[Trial], which: str) -> Frame:
-    return Frame(
-        {
-            "method": [t.name for t in tried],
-            which: [t.error for t in tried],
-            "seconds": [t.seconds for t in tried],
-            "failure": [t.reason for t in tried],
-        }
-    )
+def _affordable(
+    fitted: list[ClassifierPass], plan: ValidationPlan, budget: Budget
+) -> list[ClassifierPass]:
+    """Classifiers that can be fitted again for the bags with half of the work that is left.
+
+    The cheapest is always one of them.
+    """
+    if not plan.refits:
+        return fitted
+    costs = [N_SPLITS * p.cost(plan.data) for p in fitted]
+    limit = max(min(costs), budget.left / 2)
+    return [p for p, cost in zip(fitted, costs, strict=True) if cost <= limit]
 
 
-def _next_best(chosen: Trial, tried: list[Trial]) -> Tried:
-    others = [t for t in tried if t is not chosen and t.answers is not None]
-    return tuple((t.name, t.error) for t in sorted(others, key=lambda t: t.error)[:3])
-
-
-def _scores_tried(judged: list[Judged]) -> Tried:
-    if not judged[0].done.recipe:
-        return ()
-    return tuple((j.done.name, j.trial.error) for j in judged)
+def _try_all(
+    candidates: list[Candidate], bags: ValidationBags, which: Measure, budget: Budget, say: Say
+) -> list[Trial]:
+    """Try the candidates in order while the budget lasts, until one at least succeeds."""
+    trials: list[Trial] = []
+    for candidate in candidates:
+        cost = bags.cost(candidate)
+        if any(not t.failure for t in trials) and not budget.affords(cost):
+            break
+        budget.spend(cost)
+        say(f"trying {candidate.name}")
+        trials.append(bags.try_out(candidate, which))
+    if all(trial.failure for trial in trials):
+        raise InputError(f"every candidate failed; the first: {trials[0].failure}")
+    return trials

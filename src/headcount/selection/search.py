@@ -1,4 +1,4 @@
-"""Model selection by quantification loss: the setting with the least error on bags wins."""
+"""Grid and random search of settings by their error on validation bags."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import (
     ParameterGrid,
@@ -22,7 +24,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from headcount._core import validation as check
-from headcount._core.attempt import attempt
 from headcount._core.frame import Frame
 from headcount._core.progress import track
 from headcount._core.types import Floats
@@ -35,6 +36,7 @@ from headcount.methods.base import Quantifier
 from headcount.methods.meta import DelegatingQuantifier
 from headcount.methods.sharing import SharedPasses, pass_groups
 from headcount.protocols import UniformPrevalence
+from headcount.selection.candidates import Trial, try_candidate, without_calibration
 
 Grid = Mapping[str, Sequence[Any]]
 Fold = tuple[Any, NDArray[Any], Any, Bags]  # training items and labels, pool, bags
@@ -42,7 +44,7 @@ Fold = tuple[Any, NDArray[Any], Any, Bags]  # training items and labels, pool, b
 
 @dataclass(eq=False, repr=False)
 class SearchQuantifier(DelegatingQuantifier):
-    """Score candidate settings on bags, keep the best, and refit it on all labelled items."""
+    """Base of the searches, which try settings on bags and refit the best on all items."""
 
     quantifier: Any = None
     _: KW_ONLY
@@ -56,7 +58,7 @@ class SearchQuantifier(DelegatingQuantifier):
 
     @abstractmethod
     def _candidates(self) -> list[dict[str, Any]]:
-        """Settings to try."""
+        """List the settings to try."""
 
     def parts(self) -> list[Quantifier]:
         """The quantifier whose settings are searched."""
@@ -65,15 +67,14 @@ class SearchQuantifier(DelegatingQuantifier):
         return [self.quantifier]
 
     def fit(self, X: Any, y: Any, *, pool: Any = None, bags: Bags | None = None) -> Self:
-        """Choose the setting, then fit it on all of (X, y).
+        """Select the setting with the least error on bags, and fit it to all of (X, y).
 
         Parameters
         ----------
         X, y : labelled items
         pool, bags : optional
-            Bags with known prevalences to select on, and the items they refer to, such as LeQua's
-            development samples. Without them, bags are drawn by the protocol from items that are
-            held out of (X, y).
+            Bags with known prevalence to select on, and the items they refer to, such as LeQua's
+            development samples. By default bags are drawn by the protocol from held-out items.
         """
         if (pool is None) != (bags is None):
             raise InputError("give both pool and bags, or neither.")
@@ -84,30 +85,37 @@ class SearchQuantifier(DelegatingQuantifier):
             raise InputError("q needs recall and cannot be selected on; choose another measure.")
         array = check.labels(y)
         check.same_length(_num_samples(X), array)
+        X = X.tocsr() if sparse.issparse(X) else X  # some sparse forms cannot be split into rows
         (base,) = self.parts()
         settings = self._candidates()
-        trials = [configured(base, setting) for setting in settings]
+        candidates = [without_calibration(configured(base, setting)) for setting in settings]
         folds = self._folds(X, array, pool, bags)
-        jobs = [(f, group) for f in range(len(folds)) for group in pass_groups(trials)]
-        outcomes_of = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(_score_group)([trials[i] for i in group], folds[f], self.measure_)
-            for f, group in jobs
-        )
-        found = list(track(outcomes_of, "settings", len(jobs), self.verbose))
-        errors = np.full((len(folds), len(trials)), np.nan)
-        reasons = [""] * len(trials)
-        for (f, group), outcomes in zip(jobs, found, strict=True):
-            for i, (value, reason) in zip(group, outcomes, strict=True):
-                errors[f, i] = value
-                reasons[i] = reasons[i] or reason
-        self._keep(settings, errors.mean(axis=0), reasons)
+        errors, failures = self._try_all(candidates, folds)
+        self._keep(settings, errors, failures)
         if self.refit:
             self.members_ = [configured(base, self.best_params_).fit(X, array)]
             self.classes_ = self.members_[0].classes_
         return self
 
+    def _try_all(self, candidates: list[Quantifier], folds: list[Fold]) -> tuple[Floats, list[str]]:
+        """Mean error over the folds and first failure of each candidate."""
+        jobs = [(fold, group) for fold in folds for group in pass_groups(candidates)]
+        running = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            delayed(_try_group)([candidates[i] for i in group], fold, self.measure_)
+            for fold, group in jobs
+        )
+        errors = np.zeros(len(candidates))
+        failures = [""] * len(candidates)
+        for (_, group), trials in zip(
+            jobs, track(running, "settings", len(jobs), self.verbose), strict=True
+        ):
+            for i, trial in zip(group, trials, strict=True):
+                errors[i] += np.nan if trial.failure else trial.error / len(folds)
+                failures[i] = failures[i] or trial.failure
+        return errors, failures
+
     def _folds(self, X: Any, y: NDArray[Any], pool: Any, bags: Bags | None) -> list[Fold]:
-        """Training part, pool and bags of each round of validation."""
+        """Training items, pool and bags of each round of validation."""
         if bags is not None:
             return [(X, y, pool, bags)]
         protocol = self.protocol
@@ -133,18 +141,20 @@ class SearchQuantifier(DelegatingQuantifier):
             folds.append((_safe_indexing(X, train), y[train], _safe_indexing(X, test), drawn))
         return folds
 
-    def _keep(self, settings: list[dict[str, Any]], errors: Floats, reasons: list[str]) -> None:
-        """Table of results, and the winner; what failed never wins."""
+    def _keep(self, settings: list[dict[str, Any]], errors: Floats, failures: list[str]) -> None:
+        """Keep the table of results and the best setting; a failed one is never the best."""
         order = self.measure_.badness(errors)
         names = list(dict.fromkeys(name for setting in settings for name in setting))
         columns: dict[str, Any] = {name: [_text(s.get(name)) for s in settings] for name in names}
         columns[str(self.measure_)] = errors
         columns["rank"] = np.argsort(np.argsort(order, kind="stable"), kind="stable") + 1
-        columns["failure"] = reasons
+        columns["failure"] = failures
         self.results_ = Frame(columns)
         failed = int((~np.isfinite(order)).sum())
         if failed == len(settings):
-            raise InputError(f"every setting failed; the first: {next(filter(None, reasons), '?')}")
+            raise InputError(
+                f"every setting failed; the first: {next(filter(None, failures), '?')}"
+            )
         if failed:
             warnings.warn(
                 f"{failed} of {len(settings)} settings failed and were left out: see results_.",
@@ -158,10 +168,10 @@ class SearchQuantifier(DelegatingQuantifier):
 
 @dataclass(eq=False, repr=False)
 class GridSearch(SearchQuantifier):
-    """Try every combination of settings and keep the one with the least error on bags.
+    """Grid search: the combination of settings with the least error on bags.
 
-    Each distinct classifier setting is fitted once, and its scores serve every setting of the
-    method on top.
+    Each distinct classifier setting is fitted once, and its scores are shared by every setting of
+    the method on top. The calibration of interval width is left out of the search.
 
     Parameters
     ----------
@@ -170,22 +180,22 @@ class GridSearch(SearchQuantifier):
         Names as in `set_params`: ``classifier__C`` reaches the classifier.
     measure : str or Measure, default 'ae'
     protocol : protocol, optional
-        Draws the bags; 250 of 100 items, uniform on the simplex, by default.
+        How bags are drawn; by default 250 of 100 items, uniformly from the simplex.
     validation : float or int, default 0.4
-        Share of items to hold out and draw the bags from, or a number of folds.
+        Share of items to hold out and to draw bags from, or a number of folds.
     refit : bool, default True
-        Whether to fit the winner on all labelled items.
+        Whether to fit the best setting to all labelled items.
     n_jobs : int, optional
-        Classifier settings handled at once; changes nothing in the result.
+        Number of parallel jobs, one per classifier setting; the result is the same.
     random_state : int, generator or None, default 0
-        Decides the split.
+        Seed of the split.
     verbose : bool, default False
-        Whether to show a progress bar; changes nothing in the result.
+        Whether to show a progress bar.
 
     Attributes
     ----------
     results_ : Frame
-        A row a setting: its parameters, error, rank, and the reason if it failed.
+        One row per setting: its parameters, error, rank, and the reason if it failed.
     best_params_, best_score_, best_quantifier_
 
     Examples
@@ -216,7 +226,7 @@ class GridSearch(SearchQuantifier):
 
 @dataclass(eq=False, repr=False)
 class RandomSearch(SearchQuantifier):
-    """Try random settings and keep the one with the least error on bags.
+    """Random search: of randomly drawn settings, the one with the least error on bags.
 
     Parameters
     ----------
@@ -251,7 +261,7 @@ class RandomSearch(SearchQuantifier):
 
 
 def configured(base: Quantifier, setting: dict[str, Any]) -> Quantifier:
-    """Fresh clone with a setting; a misspelt name is an error at once."""
+    """Clone of a quantifier with other parameters; unknown names are rejected."""
     try:
         configured: Quantifier = clone(base).set_params(
             **{name: clone(value, safe=False) for name, value in setting.items()}
@@ -262,30 +272,23 @@ def configured(base: Quantifier, setting: dict[str, Any]) -> Quantifier:
 
 
 def setting_text(setting: Mapping[str, Any]) -> str:
-    """A setting in words, such as C=1.0."""
+    """Text of a setting, such as C=1.0."""
     return ", ".join(f"{k.removeprefix('classifier__')}={v}" for k, v in setting.items())
 
 
-def _score_group(trials: list[Quantifier], fold: Fold, each: Measure) -> list[tuple[float, str]]:
-    """Mean error of each trial on the fold's bags, or NaN and the reason."""
+def _try_group(candidates: list[Quantifier], fold: Fold, which: Measure) -> list[Trial]:
+    """Try the candidates that share a classifier pass."""
     X, y, pool, bags = fold
-    shared = SharedPasses(trials, X, y)
+    shared = SharedPasses(candidates, X, y)
 
-    def error(trial: Quantifier) -> float:
-        fitted = shared.fit(trial)
-        estimates = shared.predict_bags(fitted, pool, bags)
+    def estimate(candidate: Quantifier) -> tuple[Floats, Floats]:
+        fitted = shared.fit(candidate)
         truth, _ = aligned_truth(bags, fitted.classes_)
-        return float(np.mean(each(truth, estimates, sizes=bags.sizes)))
+        return truth, shared.predict_bags(fitted, pool, bags)
 
-    outcomes = []
-    for trial in trials:
-        value, reason = attempt(lambda trial=trial: error(trial))  # type: ignore[misc]
-        if value is None or not np.isfinite(value):
-            value, reason = float("nan"), reason or f"{each} is undefined"
-        outcomes.append((value, reason))
-    return outcomes
+    return [try_candidate(partial(estimate, c), bags.sizes, which) for c in candidates]
 
 
 def _text(value: Any) -> Any:
-    """Numbers and texts as they are, None as a text, other objects by their repr."""
+    """Cell of the table: numbers and texts as they are, other objects by their repr."""
     return value if isinstance(value, (int, float, str, np.number)) else repr(value)

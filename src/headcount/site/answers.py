@@ -16,10 +16,11 @@ from headcount.site.accounts import Actor
 from headcount.site.context import Site
 from headcount.site.errors import NotFoundError, NotLoggedInError
 from headcount.site.export import write_export
-from headcount.site.golds import current_gold, run_content
+from headcount.site.golds import current_gold
 from headcount.site.lab import Archive, LabTask
 from headcount.site.models import User
 from headcount.site.runs import RunView
+from headcount.site.scoring import run_content
 
 WORST = 10  # samples that a run's page names
 

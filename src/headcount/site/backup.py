@@ -16,7 +16,7 @@ from headcount.site.database import Database, migrate
 from headcount.site.lab import hash_file
 from headcount.site.models import Base
 
-BATCH = 50  # rows that are copied at once; runs are large
+ROWS_PER_COPY = 50  # copied at once; runs are large
 TABLES = "site.db"
 
 
@@ -79,8 +79,8 @@ def copy_rows(source: Database, target: Database) -> dict[str, int]:
     with source.reading() as reading, target.writing() as writing:
         for table in Base.metadata.sorted_tables:
             counts[table.name] = 0
-            rows = reading.execute(select(table).execution_options(yield_per=BATCH))
-            for part in rows.mappings().partitions(BATCH):
+            rows = reading.execute(select(table).execution_options(yield_per=ROWS_PER_COPY))
+            for part in rows.mappings().partitions(ROWS_PER_COPY):
                 writing.execute(insert(table), [dict(row) for row in part])
                 counts[table.name] += len(part)
         if not target.is_sqlite:

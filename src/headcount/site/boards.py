@@ -13,20 +13,20 @@ from sqlalchemy.orm import Session, undefer
 
 from headcount._core.types import Floats
 from headcount.exceptions import choose
-from headcount.lequa.score import Scores
+from headcount.lequa.board import Scores
 from headcount.report.page import published
 from headcount.site import phases
 from headcount.site.accounts import Actor
 from headcount.site.errors import ForbiddenError
 from headcount.site.golds import current_gold, unpack_array
 from headcount.site.models import Gold, Lab, Phase, Run, Score, Task, Team
-from headcount.site.runs import get_task
+from headcount.site.runs import counted_runs, get_task
 
 if TYPE_CHECKING:
     from headcount.site.context import Site
 
 Scored = tuple[int, bool, dict[str, float], dict[str, float], dict[str, str]]
-KEPT = 64  # boards and figures that a process remembers
+MAX_REMEMBERED_BOARDS = 64  # boards and figures, per process
 
 
 @dataclass(frozen=True)
@@ -72,32 +72,6 @@ class Board:
             return (row.name.casefold(), row.rank) if key == "name" else (row.rank, row.name)
 
         return tuple(sorted(self.rows, key=value, reverse=down))
-
-
-def counted_runs(session: Session, task: Task, phase: Phase) -> dict[int, int]:
-    """The run that counts for each team: last, best or chosen, as the phase says."""
-    query = (
-        select(Run.team_id, Run.id, Run.chosen)
-        .join(Team, Team.id == Run.team_id)
-        .where(Run.task_id == task.id, Run.phase_id == phase.id)
-        .where(Run.withdrawn_at.is_(None), Team.state == "active")
-        .order_by(Run.submitted_at, Run.id)
-    )
-    if phase.counts != "best":
-        counted: dict[int, tuple[int, bool]] = {}
-        for team_id, run_id, is_chosen in session.execute(query):
-            if phase.counts == "last" or is_chosen or counted.get(team_id, (0, False))[1] is False:
-                counted[team_id] = (run_id, bool(is_chosen and phase.counts == "chosen"))
-        return {team_id: run_id for team_id, (run_id, _) in counted.items()}
-    gold = current_gold(session, task, phase.split)
-    best: dict[int, tuple[float, int]] = {}
-    scored = query.add_columns(Score.mean).join(Score, Score.run_id == Run.id)
-    for team_id, run_id, _, mean in session.execute(
-        scored.where(Score.gold_id == gold.id, Score.measure == task.measure)
-    ):
-        if team_id not in best or mean < best[team_id][0]:
-            best[team_id] = (mean, run_id)
-    return {team_id: run_id for team_id, (_, run_id) in best.items()}
 
 
 def make_board(
@@ -201,7 +175,7 @@ def remember(site: Site, key: Any, work: Any) -> Any:
     if key in site.boards:
         return site.boards[key]
     result = work()
-    while len(site.boards) >= KEPT:
+    while len(site.boards) >= MAX_REMEMBERED_BOARDS:
         site.boards.pop(next(iter(site.boards)), None)
     site.boards[key] = result
     return result

@@ -18,15 +18,16 @@ from headcount.inference.significance import Nemenyi, critical_distance
 from headcount.report import figures
 from headcount.site.boards import Board, Row, load_errors, remember
 from headcount.site.errors import ForbiddenError, NotFoundError
-from headcount.site.golds import current_gold, run_estimates, truth_of
+from headcount.site.golds import current_gold
 from headcount.site.models import Run
 from headcount.site.runs import get_task
+from headcount.site.scoring import run_estimates, truth_of
 
 if TYPE_CHECKING:
     from headcount.site.context import Site
 
 KINDS = ("ranks", "shift", "diagonal")
-MOST = 6  # runs side by side in one plot
+MAX_RUNS_PER_PLOT = 6  # side by side
 _drawing = threading.Lock()  # matplotlib has global state
 _STYLE = (
     "<style>svg{color:#1b1d21}svg text{fill:currentColor}"
@@ -78,7 +79,7 @@ def draw(
 
 def _chosen(board: Board, run_ids: tuple[int, ...]) -> tuple[Row, ...]:
     found = tuple(row for row in board.rows if row.run_id in run_ids)
-    return (found or board.rows)[:MOST]
+    return (found or board.rows)[:MAX_RUNS_PER_PLOT]
 
 
 def _draw(

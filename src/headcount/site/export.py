@@ -11,10 +11,12 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from headcount.site.boards import Board, counted_runs
+from headcount.site.boards import Board
 from headcount.site.errors import NotFoundError
-from headcount.site.golds import current_gold, run_content
+from headcount.site.golds import current_gold
 from headcount.site.models import Gold, Phase, Run, Score, Task, Team, User
+from headcount.site.runs import counted_runs
+from headcount.site.scoring import run_content
 from headcount.site.texts import file_stem, safe_cell
 
 

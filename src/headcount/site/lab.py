@@ -11,7 +11,8 @@ from pathlib import Path
 
 from headcount._core.files import write_text, write_whole
 from headcount.exceptions import HeadcountError, InputError
-from headcount.lequa.task import Task, open_task
+from headcount.lequa.opening import open_task
+from headcount.lequa.task import Task
 
 # Only these leave the server: a new kind of file is not public until it is named here.
 PUBLIC = {

@@ -16,8 +16,9 @@ from headcount.site import phases
 from headcount.site.accounts import Actor
 from headcount.site.audit import record
 from headcount.site.errors import ConflictError, NotFoundError
-from headcount.site.golds import current_gold, score_run
+from headcount.site.golds import current_gold
 from headcount.site.models import Gold, Phase, Run, RunFile, Score, Task, Team, User
+from headcount.site.scoring import score_run
 from headcount.site.teams import active_team, baseline_team
 from headcount.site.texts import file_stem
 
@@ -172,8 +173,6 @@ def view_runs(
     session: Session, runs: list[Run], at: datetime, *, organiser: bool = False
 ) -> list[RunView]:
     """What may be seen of runs now: the only place that lets scores out to their teams."""
-    from headcount.site.boards import counted_runs
-
     views, counted = [], {}
     for run in runs:
         task, phase = session.get_one(Task, run.task_id), session.get_one(Phase, run.phase_id)
@@ -206,6 +205,32 @@ def view_runs(
             )
         )
     return views
+
+
+def counted_runs(session: Session, task: Task, phase: Phase) -> dict[int, int]:
+    """The run that counts for each team: last, best or chosen, as the phase says."""
+    query = (
+        select(Run.team_id, Run.id, Run.chosen)
+        .join(Team, Team.id == Run.team_id)
+        .where(Run.task_id == task.id, Run.phase_id == phase.id)
+        .where(Run.withdrawn_at.is_(None), Team.state == "active")
+        .order_by(Run.submitted_at, Run.id)
+    )
+    if phase.counts != "best":
+        counted: dict[int, tuple[int, bool]] = {}
+        for team_id, run_id, is_chosen in session.execute(query):
+            if phase.counts == "last" or is_chosen or counted.get(team_id, (0, False))[1] is False:
+                counted[team_id] = (run_id, bool(is_chosen and phase.counts == "chosen"))
+        return {team_id: run_id for team_id, (run_id, _) in counted.items()}
+    gold = current_gold(session, task, phase.split)
+    best: dict[int, tuple[float, int]] = {}
+    scored = query.add_columns(Score.mean).join(Score, Score.run_id == Run.id)
+    for team_id, run_id, _, mean in session.execute(
+        scored.where(Score.gold_id == gold.id, Score.measure == task.measure)
+    ):
+        if team_id not in best or mean < best[team_id][0]:
+            best[team_id] = (mean, run_id)
+    return {team_id: run_id for team_id, (_, run_id) in best.items()}
 
 
 def team_runs(session: Session, team_id: int, task: Task | None = None) -> list[Run]:

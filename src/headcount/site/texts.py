@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 NAME_LENGTH = 40
-LONG = 5000
+MAX_TEXT_CHARACTERS = 5000
 _TAG = re.compile(r"[\w.+-]{1,30}")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -104,7 +104,7 @@ def file_stem(text: str) -> str:
 
 Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH), AfterValidator(display_name)]
 Line = Annotated[str, Field(max_length=200), AfterValidator(one_line)]
-LongText = Annotated[str, Field(max_length=LONG), AfterValidator(plain_text)]
+LongText = Annotated[str, Field(max_length=MAX_TEXT_CHARACTERS), AfterValidator(plain_text)]
 Tags = Annotated[
     str,
     Field(max_length=400),

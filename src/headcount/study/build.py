@@ -6,13 +6,12 @@ import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
 from headcount import protocols
-from headcount.data.dataset import Dataset
 from headcount.data.temporal import Periods
 from headcount.exceptions import HeadcountError, InputError, choose
 from headcount.measures import measure
@@ -20,10 +19,8 @@ from headcount.methods.base import Quantifier
 from headcount.methods.registry import named_methods
 from headcount.selection.auto import AutoQuantifier
 from headcount.selection.search import GridSearch, configured
+from headcount.study.specs import ClassifierSpec, MethodSpec
 from headcount.study.study import Method
-
-if TYPE_CHECKING:
-    from headcount.study.config import ClassifierSpec, MethodSpec
 
 PROTOCOLS: dict[str, Any] = {
     "uniform": protocols.UniformPrevalence,
@@ -44,7 +41,6 @@ CLASSIFIERS = {
 }
 # How a classifier is told to train as if classes were equally frequent, by its own parameter.
 BALANCED = {"class_weight": "balanced", "balanced": True}
-SKLEARN_DATA = ["breast_cancer", "digits", "iris", "wine"]
 
 
 class Fault(HeadcountError):
@@ -158,14 +154,6 @@ def _balanced(quantifier: Quantifier) -> Quantifier:
     raise Fault(
         [(("balanced",), f"balanced training needs {what} the parameters {', '.join(BALANCED)}.")]
     )
-
-
-def sklearn_dataset(name: str, which: str, test: float, validation: float) -> Dataset:
-    """One of the small data sets that scikit-learn carries."""
-    from sklearn import datasets
-
-    load = getattr(datasets, f"load_{choose('data set of scikit-learn', which, SKLEARN_DATA)}")
-    return Dataset.split(name, *load(return_X_y=True), test=test, validation=validation)
 
 
 def quantifier_classes() -> dict[str, Any]:

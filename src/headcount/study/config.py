@@ -10,55 +10,25 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, StrictInt, ValidationError
+from pydantic import ValidationError
 
 from headcount.data.dataset import Dataset
 from headcount.exceptions import HeadcountError, InputError, choose
-from headcount.study import build
+from headcount.study.build import Fault, check_measures, classifier, methods, protocol
 from headcount.study.lines import Lines
-from headcount.study.sources import DatasetSpec, Spec, TemporalSpec, anchor, read_source
+from headcount.study.sources import anchor, read_source
+from headcount.study.specs import (
+    ClassifierSpec,
+    DatasetSpec,
+    MethodSpec,
+    Spec,
+    StudySpec,
+    TemporalSpec,
+)
 from headcount.study.study import Method, Study
 
 PUBLISHED = ["tweets", "temporal"]
 EXAMPLES = ["tweets", "temporal", "small"]
-
-
-class ClassifierSpec(Spec):
-    """A classifier by name or import path, its settings, and what to search."""
-
-    kind: str
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    grid: dict[str, list[Any]] = Field(default_factory=dict)
-
-
-class MethodSpec(Spec):
-    """A quantifier by name, on one of the classifiers."""
-
-    quantifier: str
-    name: str | None = None
-    classifier: str | None = None
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    grid: dict[str, list[Any]] = Field(default_factory=dict)
-    only: list[str] = Field(default_factory=list)
-    by_measure: bool = False  # once for each measure, which it is told as its parameter `measure`
-    balanced: bool = False  # beside it, the same on a classifier that is trained on equal shares
-    intervals: bool = False
-    groups: bool = False  # fit(X, y, groups=...) with the periods of a temporal data set
-    needs: str | None = None  # a package: where it is not installed, the method is left out
-
-
-class StudySpec(Spec):
-    """A whole study."""
-
-    name: str
-    measures: list[str] = Field(default_factory=lambda: ["ae", "rae"], min_length=1)
-    seeds: list[StrictInt] = Field(default_factory=lambda: [0], min_length=1)
-    published: str | None = None
-    protocol: dict[str, Any]
-    selection: dict[str, Any] | None = None
-    classifiers: dict[str, ClassifierSpec] = Field(default_factory=dict)
-    methods: list[MethodSpec] = Field(min_length=1)
-    datasets: list[DatasetSpec] = Field(min_length=1)
 
 
 def load(path: str | Path) -> Study:
@@ -150,23 +120,23 @@ class _Parts:
         self.notes: list[str] = []
 
     def build(self, spec: StudySpec) -> None:
-        self._try(("measures",), lambda: build.check_measures(spec.measures))
-        self.protocol = self._try(("protocol",), lambda: build.protocol(spec.protocol))
+        self._try(("measures",), lambda: check_measures(spec.measures))
+        self.protocol = self._try(("protocol",), lambda: protocol(spec.protocol))
         if spec.selection is not None:
             given = spec.selection
-            self.selection = self._try(("selection",), lambda: build.protocol(given))
+            self.selection = self._try(("selection",), lambda: protocol(given))
         if spec.published is not None:
             name = spec.published
             self._try(("published",), lambda: choose("published results", name, PUBLISHED))
         classifiers = spec.classifiers
         for name, each in classifiers.items():
-            self._try(("classifiers", name), partial(build.classifier, each))
+            self._try(("classifiers", name), partial(classifier, each))
         for i, method in enumerate(spec.methods):
             if _is_missing(method.needs):
                 name = method.name or method.quantifier
                 self.notes.append(f"{name} is left out: it needs {method.needs}.")
                 continue
-            how = partial(build.methods, method, classifiers, spec.measures)
+            how = partial(methods, method, classifiers, spec.measures)
             made = self._try(("methods", i), how)
             self.methods += made or []
         for i, data in enumerate(spec.datasets):
@@ -181,23 +151,23 @@ class _Parts:
             spec = _valid(ClassifierSpec, each)
             if spec is not None:
                 classifiers[name] = spec
-                self._try(("classifiers", name), partial(build.classifier, spec))
+                self._try(("classifiers", name), partial(classifier, spec))
         for i, each in enumerate(_listed(values.get("methods"))):
             spec = _valid(MethodSpec, each)
             if spec is not None and not _is_missing(spec.needs):
-                self._try(("methods", i), partial(build.methods, spec, classifiers))
+                self._try(("methods", i), partial(methods, spec, classifiers))
         for i, each in enumerate(_listed(values.get("datasets"))):
             spec = _valid(DatasetSpec, each)
             if spec is not None:
                 self._try(("datasets", i), partial(read_source, spec, self.home))
         for key in ("protocol", "selection"):
             if isinstance(values.get(key), dict):
-                self._try((key,), partial(build.protocol, values[key]))
+                self._try((key,), partial(protocol, values[key]))
 
     def _try(self, loc: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         try:
             return make()
-        except build.Fault as fault:
+        except Fault as fault:
             for below, message in fault.found:
                 self.faults.add((*loc, *below), message)
         except HeadcountError as error:

@@ -1,13 +1,10 @@
-"""Where the data of a study come from, as it stands in its TOML file."""
+"""Read the data sets of a study from where its specification says they are."""
 
 from __future__ import annotations
 
 import os
-from datetime import date
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any
 
 from headcount.data.cutting import Preparation, cut_by_time
 from headcount.data.dataset import Dataset
@@ -15,81 +12,12 @@ from headcount.data.published import PUBLISHED_SETS, PublishedSet, read_publishe
 from headcount.data.tables import table_dataset
 from headcount.data.timed import TimedItems, read_timed_table
 from headcount.data.tweets import read_tweets, sparse_dataset
-from headcount.data.windows import Windows
 from headcount.exceptions import InputError, choose
-from headcount.study import build
+from headcount.study.specs import DatasetSpec, TemporalSpec
 
 SOURCES = ("path", "tweets", "sparse", "sklearn", "amazon", "complaints", "toxicity")
+SKLEARN_DATA = ["breast_cancer", "digits", "iris", "wine"]
 BY_TIME = ("amazon", "complaints", "toxicity")
-Moment = str | int | date  # TOML has dates of its own
-
-
-class Spec(BaseModel):
-    """Base of everything that is read from a study's file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TemporalSpec(Spec):
-    """How a table is cut by time; `headcount.data.windows.Windows` says what the windows mean."""
-
-    date: str | None = None
-    date_format: str | None = None
-    part: str | None = None  # column of sub-categories, to show what a class is made of
-    scores: dict[str, str] | None = None  # class -> column, where items are posteriors
-    test_where: dict[str, Any] = Field(default_factory=dict)
-    train: list[Moment] | None = None
-    test: list[Moment] | None = None
-    development: list[Moment] | None = None
-    every: str | None = None
-    gap: int | None = None
-    minimum: int | None = None
-    duplicates: str = "keep"
-    encoder: str | None = None
-    min_class: int = Field(default=20, ge=1)
-    most_train: int | None = Field(default=None, ge=1)
-    most_test: int | None = Field(default=None, ge=1)
-
-    def windows(self, base: Windows | None, name: str) -> Windows:
-        """Windows of time: those of the published data set, with what is given here instead."""
-        names = ("train", "test", "development", "every", "gap", "minimum")
-        given = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
-        own = {} if base is None else {n: getattr(base, n) for n in names}
-        found = {**own, **given}
-        missing = [n for n in ("train", "test") if n not in found]
-        if missing:
-            raise InputError(
-                f"{name}: {missing[0]} is missing in temporal: a first and a last moment such as "
-                "['2008-08', '2015-07']."
-            )
-        return Windows(**found)
-
-
-class DatasetSpec(Spec):
-    """Where the labelled items are: a table, a published set in its own form, or scikit-learn's."""
-
-    name: str
-    path: str | None = None  # a table: CSV, TSV, Parquet or JSON lines
-    label: str | None = None
-    text: str | None = None
-    features: list[str] | None = None
-    where: dict[str, Any] = Field(default_factory=dict)
-    split: str | None = None
-    parts: dict[Literal["train", "validation", "test"], Any] = Field(default_factory=dict)
-    tweets: str | None = None  # folder of the unpacked archive of Gao and Sebastiani
-    sparse: dict[Literal["train", "validation", "test"], str] | None = None
-    sklearn: str | None = None  # breast_cancer, digits, iris, wine
-    amazon: str | None = None  # file of reviews, 5-core, JSON lines, gzip
-    complaints: str | None = None  # CSV file of the Consumer Complaint Database
-    toxicity: str | None = None  # folder of Wikipedia Talk labels: toxicity
-    version: str | None = None  # of a published set: its column in the published tables
-    products: str | None = None  # a table of one's own in place of the map of complaint products
-    keep: str | None = None  # folder for the compact form of a published set
-    test: float = Field(default=0.5, gt=0, lt=1)
-    validation: float = Field(default=0.2, gt=0, lt=1)
-    min_df: int = Field(default=5, ge=1)
-    vectorizer: str = "tfidf"
-    temporal: TemporalSpec | None = None
 
 
 def read_source(spec: DatasetSpec, home: Path) -> Dataset:
@@ -111,7 +39,7 @@ def read_source(spec: DatasetSpec, home: Path) -> Dataset:
             spec.name, files["train"], files["test"], files.get("validation"), min_df=spec.min_df
         )
     assert spec.sklearn is not None
-    return build.sklearn_dataset(spec.name, spec.sklearn, spec.test, spec.validation)
+    return _sklearn_dataset(spec.name, spec.sklearn, spec.test, spec.validation)
 
 
 def _label(spec: DatasetSpec) -> str:
@@ -189,6 +117,14 @@ def _timed_table(spec: DatasetSpec, told: TemporalSpec, home: Path) -> TimedItem
         duplicates=told.duplicates,
         date_format=told.date_format,
     )
+
+
+def _sklearn_dataset(name: str, which: str, test: float, validation: float) -> Dataset:
+    """One of the small data sets that scikit-learn carries."""
+    from sklearn import datasets
+
+    load = getattr(datasets, f"load_{choose('data set of scikit-learn', which, SKLEARN_DATA)}")
+    return Dataset.split(name, *load(return_X_y=True), test=test, validation=validation)
 
 
 def resolve(home: Path, text: str) -> Path:

@@ -126,7 +126,7 @@ def select_settings(unit: Unit) -> Frame:
     shared = SharedPasses([t.quantifier for t in unit.trials], *train)
     rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for trial in unit.trials:
-        found, failure = attempt(partial(_mean_errors, trial, shared, pool, bags))
+        found, failure = attempt(partial(_mean_errors, trial, shared, pool, bags), (Exception,))
         errors = found or dict.fromkeys(trial.labels, np.nan)
         for label, value in errors.items():
             row = [unit.dataset.name, unit.seed, trial.method, trial.name, trial.setting, label]
@@ -153,7 +153,7 @@ def estimate_bags(unit: Unit) -> Frame:
     shared = SharedPasses([t.quantifier for t in unit.trials], *labelled)
     parts = []
     for trial in unit.trials:
-        found, failure = attempt(partial(_estimated, trial, shared, unit, pool, bags))
+        found, failure = attempt(partial(_estimated, trial, shared, unit, pool, bags), (Exception,))
         nothing = np.full((len(bags), len(data.classes)), np.nan)
         scored = found or _scored(nothing, bags, unit)
         for label in trial.labels:

@@ -31,7 +31,7 @@ from headcount.scores.joined import StackedClassifier
 from headcount.scores.scorer import View, mix_views
 from headcount.scores.splits import Split, make_splits
 from headcount.scores.stacking import stack
-from headcount.selection.trials import teach_shift
+from headcount.selection.validation_bags import teach_shift
 from headcount.tables.labelled import Labelled
 
 FOLDS = 5
@@ -121,7 +121,7 @@ def split_by_group(labels: NDArray[Any], groups: NDArray[Any], folds: int = FOLD
 
 def classifiers_of(fitted: Any) -> list[Any]:
     """What gave a fitted quantifier its scores, to be fitted anew."""
-    first = fitted.scorer_.folds[0]
+    first = fitted.scorer_.any_classifier
     return list(first.members) if isinstance(first, StackedClassifier) else [first]
 
 

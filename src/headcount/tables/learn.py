@@ -19,7 +19,7 @@ from headcount.methods.likelihood import SLD
 from headcount.methods.registry import score_methods
 from headcount.methods.scored import ScoreQuantifier
 from headcount.selection.auto import AutoQuantifier
-from headcount.selection.cases import FOLDS
+from headcount.selection.validation_bags import MIN_PER_CLASS
 from headcount.tables.channels import Channels
 from headcount.tables.direction import aligned, turned
 from headcount.tables.grouped import (
@@ -107,20 +107,21 @@ def learn(
     rows = read_labelled(found, inputs, label, grouping, **told)
     rows, joined = without_rare(without_copies(rows, say), label, min_rows, rare, say)
     names, counts = np.unique(rows.labels, return_counts=True)
-    if method == "auto" and counts.min() < 2 * FOLDS:
-        say(Note("too few to compare", 2 * FOLDS, str(names[counts.argmin()])))
-        method = "SLD"
     maker: Any = auto if method == "auto" else _made(method, calibrator, measure, expect)
     with announce(verbose and method != "auto") as tell:
         tell(f"{method} learns from {len(rows.labels):,} rows")
         inputs, quantifier = _fit(maker, inputs, rows, vectorizer, say)
+    choice = maker.choice_ if method == "auto" else None
+    if choice is not None and choice.is_fallback:
+        say(Note("too few to compare", MIN_PER_CLASS, str(names[counts.argmin()])))
+        method, choice = "SLD", None
     if inputs.kind != "scores":
         codes = np.searchsorted(quantifier.classes_, rows.labels)
         quantifier.channels_ = Channels(inputs.kind).fit(rows.items, codes)
     summary: dict[str, Any] = {
         "rows": len(rows.labels),
-        "method": maker.choice_.method if method == "auto" else method,
-        "choice": asdict(maker.choice_) if method == "auto" else None,
+        "method": method if choice is None else choice.method,
+        "choice": None if choice is None else asdict(choice),
         "shares": {str(c): round(n / counts.sum(), 6) for c, n in zip(names, counts, strict=True)},
         "columns": columns_of(found[0], encoding),
         "by": by,

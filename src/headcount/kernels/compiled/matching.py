@@ -14,13 +14,13 @@ from headcount._core.types import Bools, Floats, Ints
 from headcount.kernels.compiled.simplex import complementary_row
 
 HELLINGER, TOPSOE, PROBSYMM, SQUARED, ABSOLUTE, LIKELIHOOD = 0, 1, 2, 3, 4, 5
-TINY = 1e-12
+MIN_CELL_SHARE = 1e-12  # keeps logarithms and quotients finite; no pool has 1e12 items
 
 
 @njit(cache=True, nogil=True)
 def _phi(q: float, u: float, kind: int) -> float:
     """Divergence of one feature; terms that do not depend on u may be left out."""
-    u = max(u, TINY)
+    u = max(u, MIN_CELL_SHARE)
     if kind == HELLINGER:
         return u - 2.0 * np.sqrt(q * u)
     if kind == TOPSOE:
@@ -49,7 +49,7 @@ def _loss(q: Floats, u: Floats, p: Floats, pull: Floats, kind: int) -> float:
 def _slopes(q: Floats, u: Floats, kind: int, first: Floats, second: Floats) -> None:
     """First and second derivative of each feature's divergence in u."""
     for f in range(len(q)):
-        a, b = q[f], max(u[f], TINY)
+        a, b = q[f], max(u[f], MIN_CELL_SHARE)
         if kind == HELLINGER:
             root = np.sqrt(a / b)
             first[f] = 1.0 - root
@@ -220,7 +220,7 @@ def _slope_two(
         a, d = q[f], gain[f]
         if d == 0.0:
             continue
-        b = max(negative[f] + p * d, TINY)
+        b = max(negative[f] + p * d, MIN_CELL_SHARE)
         if kind == HELLINGER:
             root = np.sqrt(a / b)
             first += (1.0 - root) * d

@@ -54,9 +54,7 @@ def draw_items(
 
 
 @njit(cache=True)
-def spread_items(
-    rows: Any, starts: Any, sizes: Any, replicate: Any, counts: Any, out: Any
-) -> None:
+def spread_items(rows: Any, starts: Any, sizes: Any, replicate: Any, counts: Any, out: Any) -> None:
     """Fill `out` with items at even steps through the resampled items of each class."""
     place = 0
     for b in range(len(counts)):

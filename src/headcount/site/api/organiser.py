@@ -25,7 +25,7 @@ from headcount.site.forms import (
     Text,
     parse,
 )
-from headcount.site.golds import correct_gold
+from headcount.site.scoring import correct_gold
 from headcount.site.web import Caller, SiteHere
 
 

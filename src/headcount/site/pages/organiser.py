@@ -15,8 +15,8 @@ from headcount.site.audit import read_log
 from headcount.site.boards import references
 from headcount.site.errors import NotFoundError, SiteError
 from headcount.site.forms import InvitationRequest, LabRules, State, Text, parse, parse_phase
-from headcount.site.golds import correct_gold
 from headcount.site.models import Gold, Lab, Phase, Task
+from headcount.site.scoring import correct_gold
 from headcount.site.web import Visitor, VisitorHere, go, render
 
 router = APIRouter(include_in_schema=False, prefix="/organise")

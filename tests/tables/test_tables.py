@@ -215,9 +215,10 @@ def test_monitor_finds_what_changed(folder):
 def test_no_false_alarm_of_a_quiet_year():
     """Twelve months of the same share: at most a false alarm now and then, over many looks."""
     rng = np.random.default_rng(0)
-    from headcount.data.groups import Grouping
     from headcount.inference.diagnostics import Diagnosis
     from headcount.inference.spread import Request
+
+    from headcount.data.groups import Grouping
     from headcount.tables import Count
 
     y = rng.integers(2, size=1000)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from headcount.inference.diagnostics import LEVEL, Diagnosis, FitTest
 from sklearn.linear_model import LogisticRegression
 
 from headcount import PACC, SLD, Bags, InputError, UniformPrevalence
-from headcount.inference.diagnostics import LEVEL, Diagnosis, FitTest
 from headcount.tables.channels import Channels
 from headcount.testing.quantifiers import make_items
 

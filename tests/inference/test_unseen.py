@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from headcount.inference.bounds import cut_bounds
 from scipy.stats import norm
 
-from headcount.inference.bounds import cut_bounds
 from headcount.inference.intervals import Interval
 from headcount.inference.unseen import Unseen, halfway, learn_unseen
 

@@ -27,7 +27,7 @@ class Counting(LogisticRegression):
     def fit(self, X, y):
         Counting.fits += 1
         if self.C > 50:
-            raise RuntimeError("C is too large")
+            raise ValueError("C is too large")
         return super().fit(X, y)
 
 
@@ -103,8 +103,21 @@ def test_failed_settings_are_reported_and_never_win(data):
     assert search.best_params_ == {"classifier__C": 1.0}
     assert "C is too large" in search.results_["failure"][0]
     assert np.isnan(search.results_["ae"][0]) and search.results_["rank"][0] == 2
-    with pytest.raises(InputError, match="every setting failed; the first: RuntimeError"):
+    with pytest.raises(InputError, match="every setting failed; the first: ValueError"):
         GridSearch(PACC(Counting()), {"classifier__C": [100.0]}).fit(X, y)
+
+
+def test_a_bug_is_raised(data):
+    class Broken(LogisticRegression):
+        """Has a bug."""
+
+        def fit(self, X, y):
+            return super().fit(X, y).no_such_attribute
+
+    X, y, *_ = data
+    for n_jobs in (1, 2):
+        with pytest.raises(AttributeError, match="no_such_attribute"):
+            GridSearch(PACC(Broken()), {"calibrator": [None]}, n_jobs=n_jobs).fit(X, y)
 
 
 def test_random_search_tries_what_its_seed_says(data):

@@ -102,7 +102,7 @@ def test_more_items_than_fit_are_thinned_class_by_class(monkeypatch):
     codes = np.arange(4000) % 2  # in turn: every second item would be of one class
     logits = np.column_stack([np.zeros(4000), rng.normal(size=4000) + 2 * codes])
     whole = CurveCalibrator(strength=100).fit(logits, codes).transform(logits)
-    monkeypatch.setattr("headcount.scores.curves.CELLS", 20_000)
+    monkeypatch.setattr("headcount.scores.curves.MAX_FEATURE_NUMBERS", 20_000)
     part = CurveCalibrator(strength=100).fit(logits, codes).transform(logits)
     assert np.abs(whole - part).mean() < 0.05
 

@@ -4,15 +4,15 @@ import sys
 
 import numpy as np
 import pytest
-
-from headcount import PACC, SLD
 from headcount.inference.diagnostics import LEVEL, edges_between
 from headcount.inference.spread import Request
+
+from headcount import PACC, SLD
 from headcount.tables import Inputs, Model
 from headcount.tables.answer import bound_groups, diagnose_groups
 from headcount.tables.kept import Kept
 from headcount.tables.store import Store
-from test_tables import run, write
+from tests.tables.test_tables import run, write
 
 
 def judged(y, k, rng, top):
@@ -183,6 +183,7 @@ def test_intervals_of_small_groups_hold():
 def test_intervals_that_hold_too_rarely_are_widened():
     """A method whose intervals are made too narrow is found out, and they are widened."""
     from headcount.inference.check import check_intervals
+
     from headcount.inference.intervals import Interval
 
     class Narrow(PACC):

@@ -5,6 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from headcount.inference.bounds import bounds
+from headcount.inference.halves import widening_of
+from headcount.inference.spread import Request, spread_of
 from scipy.special import softmax
 from scipy.stats import binom, norm
 from sklearn.linear_model import LogisticRegression
@@ -26,10 +29,7 @@ from headcount import (
     UniformPrevalence,
     WithIntervals,
 )
-from headcount.inference.bounds import bounds
-from headcount.inference.halves import widening_of
 from headcount.inference.simulation import Simulator
-from headcount.inference.spread import Request, spread_of
 from headcount.methods.registry import named_methods
 from headcount.methods.scored import ScoreQuantifier
 from headcount.testing.quantifiers import make_items

@@ -18,7 +18,7 @@ from headcount.tables import fit
 from headcount.tables.grouped import Groups, even_rows, fit_evenly, tell_groups
 from headcount.tables.labelled import Labelled
 from headcount.tables.words import learnt_text
-from test_tables import run, write
+from tests.tables.test_tables import run, write
 
 COMPANIES = [f"company{i}" for i in range(8)]
 SHARES = np.array(  # of bad, fair and good posts; the companies differ a lot
