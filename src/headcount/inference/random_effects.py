@@ -14,6 +14,9 @@ Model, for a group g of m_g rows and s = mu (1 - mu):
 - x_g = mu + gain (p_g - mu) + e_g, the model's estimate, where e_g has variance v_g + sigma^2 s: v_g
   is the variance of the draws, and sigma^2 s what belongs to groups.
 
+x_g is the estimate rather than the mean of the draws. Under their flat prior the latter is pulled
+towards equal prevalences, the more so the fewer rows there are, and gain would depend on m_g.
+
 Given tau^2, gain and sigma^2, estimates are linear in x_g, with the Dirichlet posterior of theta_g
 given y_g as the prior, and one weight serves all classes, so that estimates sum to 1. The three
 hyperparameters have a discrete posterior, over which estimates and variances are averaged. A group
@@ -31,7 +34,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, softmax
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from headcount._core.types import Bools, Floats, Ints
 from headcount.inference.draws import Draws
@@ -39,19 +42,21 @@ from headcount.inference.intervals import bounds
 from headcount.kernels.simplex import clip_and_normalise
 
 # Values of the hyperparameters. Variances are in units of mu (1 - mu), and each is twice the one
-# before. Their priors are uniform in the standard deviation (Gelman 2006).
+# before. The prior of tau is uniform (Gelman 2006), that of sigma is uniform in its logarithm, and a
+# gain is half as likely as the next higher one. `benchmarks/unseen_groups.py` compares them.
 BETWEEN_VARIANCES = 5e-4 * 2.0 ** np.arange(11)
 ERROR_VARIANCES = 1e-4 * 2.0 ** np.arange(14)
 GAINS = np.linspace(0.0, 1.0, 5)
-GAIN_PRIOR = np.arange(1.0, 6.0) / 15.0
+GAIN_PRIOR = 2.0 ** np.arange(5) / 31.0
 POOR_FIT_DOUBLINGS = (0, 2, 4)  # of the error variance, where items fit poorly
 POOR_FIT_PRIOR = np.array([3.0, 2.0, 1.0]) / 6.0
 
-GROUPS_PER_BATCH = 1000  # groups
+GROUPS_PER_BATCH = 1000
 LEAVE_OUT_PARTS = 20  # parts of the groups that are left out in turn
-COVERAGE = 0.95  # of the intervals whose width is calibrated
-CALIBRATION_PRIOR = 5.0  # groups
-NO_ESTIMATE = 1e6  # variance, in units of mu (1 - mu), where the draws know nothing of a group
+CALIBRATED_COVERAGE = 0.95
+UNIT_INFORMATION = 1.0  # groups that the prior of the width scale counts for
+SMALLEST_VARIANCE = 1e-4  # of one row, mu (1 - mu)
+UNINFORMATIVE_VARIANCE = 1e4  # of estimates of which the draws know nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +65,8 @@ class GroupData:
 
     Attributes
     ----------
-    mean, variance : arrays of shape (groups, classes)
-        Moments of the draws.
+    estimates, variance : arrays of shape (groups, classes)
+        Estimates, and variances of their draws.
     sizes : array of shape (groups,)
         Unlabelled rows.
     poor_fit : array of shape (groups,)
@@ -69,7 +74,7 @@ class GroupData:
         Labelled rows.
     """
 
-    mean: Floats
+    estimates: Floats
     variance: Floats
     sizes: Floats
     poor_fit: Bools
@@ -123,9 +128,9 @@ class RandomEffects:
         own : array of shape (groups, classes), optional
             Labelled rows of each group. By default there are none.
         """
-        variance = np.where(draws.known[:, None], draws.variance, NO_ESTIMATE)
+        variance = np.where(draws.known[:, None], draws.variance, UNINFORMATIVE_VARIANCE)
         own = np.zeros(draws.mean.shape, dtype=np.int64) if own is None else own
-        data = GroupData(draws.mean, variance, draws.sizes, poor_fit, own)
+        data = GroupData(draws.estimates, variance, draws.sizes, poor_fit, own)
         return draws.shrunk(*self.moments(data, target))
 
     @property
@@ -138,7 +143,7 @@ class RandomEffects:
     @property
     def width(self) -> float:
         """Mean width of the intervals of a group where the draws have no error."""
-        low, high = bounds(self.mean, self.excess_error[0], COVERAGE)
+        low, high = bounds(self.mean, self.excess_error[0], CALIBRATED_COVERAGE)
         return float((high - low).mean())
 
     def moments(self, data: GroupData, target: str) -> tuple[Floats, Floats, Floats]:
@@ -150,14 +155,15 @@ class RandomEffects:
 
 
 def fit_random_effects(
-    mean: Floats, variance: Floats, truth: Floats, sizes: Ints, poor_fit: Bools
+    estimates: Floats, variance: Floats, truth: Floats, sizes: Ints, poor_fit: Bools
 ) -> tuple[RandomEffects, Floats]:
     """Learn the model from groups with known prevalences, one row per group.
 
     Parameters
     ----------
-    mean, variance : arrays of shape (groups, classes)
-        Moments of the draws of a quantifier that was fitted to other groups (or to other rows).
+    estimates, variance : arrays of shape (groups, classes)
+        Estimates and variances of the draws of a quantifier that was fitted to other groups, or, for
+        known groups, to other rows of them.
     truth : array of shape (groups, classes)
         Prevalences among the rows that these draws are of.
     sizes : array of shape (groups,)
@@ -174,11 +180,14 @@ def fit_random_effects(
     -----
     Width is calibrated as in `headcount.inference.calibration`: groups are left out in turn, and the
     factor on standard deviations is the 95 % quantile of the absolute standardised errors over that
-    of a normal distribution. Few groups hardly determine a quantile, so its square is averaged with 1,
-    each group counting as much as `CALIBRATION_PRIOR`, and never below 1.
+    of a normal distribution. Its square has a scaled inverse chi-squared prior around 1 that counts
+    for one group (a unit-information prior: Kass and Wasserman 1995), so the predictive distribution
+    is Student's t with n + 1 degrees of freedom (Gelman et al. 2013, section 2.6). It is at least 1.
     """
-    data = GroupData(mean, variance, np.asarray(sizes, float), poor_fit, np.zeros(mean.shape, int))
-    part = _leave_out_parts(mean, truth)
+    data = GroupData(
+        estimates, variance, np.asarray(sizes, float), poor_fit, np.zeros(truth.shape, int)
+    )
+    part = _leave_out_parts(estimates, truth)
     share, expected = np.empty_like(truth), np.empty_like(truth)
     for p in np.unique(part):
         left_out, rest = part == p, part != p
@@ -202,7 +211,7 @@ def _fit_between(truth: Floats, sizes: Floats) -> tuple[Floats, float, Floats]:
     precision = 1.0 / (BETWEEN_VARIANCES[:, None] + 1.0 / sizes)
     total = precision.sum(axis=1)
     means = precision @ truth / total[:, None]
-    scale = _scale(means.mean(axis=0))
+    scale = _row_variance(means.mean(axis=0))
     distance = ((truth - means[:, None, :]) ** 2 / scale).mean(axis=2)
     logs = np.log(precision).sum(axis=1) - np.log(total) - (precision * distance).sum(axis=1)
     weights = softmax(0.5 * (k - 1) * logs + 0.5 * np.log(BETWEEN_VARIANCES))
@@ -212,8 +221,8 @@ def _fit_between(truth: Floats, sizes: Floats) -> tuple[Floats, float, Floats]:
 
 def _fit_error(data: GroupData, truth: Floats, mean: Floats) -> Floats:
     """Posterior of gain and sigma^2, for groups that fit and for groups that do not."""
-    k, scale = len(mean), _scale(mean)
-    x, p = data.mean - mean, truth - mean
+    scale = _row_variance(mean)
+    x, p = data.estimates - mean, truth - mean
     distance = np.stack([((x - gain * p) ** 2 / scale).mean(axis=1) for gain in GAINS])
     known = (data.variance / scale).mean(axis=1)
     n_values = len(ERROR_VARIANCES)
@@ -221,10 +230,8 @@ def _fit_error(data: GroupData, truth: Floats, mean: Floats) -> Floats:
     for i, doublings in enumerate(POOR_FIT_DOUBLINGS):
         factor = np.where(data.poor_fit, 2.0**doublings, 1.0)
         total = known + ERROR_VARIANCES[:, None] * factor
-        fit = np.log(total) + distance[:, None, :] / total
-        logs[i] = -0.5 * (k - 1) * fit.sum(axis=2)
+        logs[i] = -_deviance(distance[:, None, :], total, len(mean)).sum(axis=2) / 2
     logs += np.log(POOR_FIT_PRIOR)[:, None, None] + np.log(GAIN_PRIOR)[:, None]
-    logs += 0.5 * np.log(ERROR_VARIANCES)
     joint = softmax(logs)
     poor = np.zeros((len(GAINS), n_values))
     for weights, doublings in zip(joint, POOR_FIT_DOUBLINGS, strict=True):
@@ -235,75 +242,90 @@ def _fit_error(data: GroupData, truth: Floats, mean: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Prior:
-    """Prior of prevalences given a group's own rows, for each value of tau^2 (second axis).
+    """Moments given a group's own rows and each value of tau^2: (groups, variances, classes).
 
-    `mean`, `variance` are moments of theta and `sampling` the mean variance of p given theta, of
-    shape (groups, variances, classes). `learnt` is the weight of other groups in `mean`, and `logs`
-    the logarithm of the posterior probability of each value.
+    `theta` is the variance of theta around `mean`, `sampling` the mean variance of p around theta.
+    `learnt` is the weight of other groups in `mean`, and `logs` the log probability of each value.
     """
 
     mean: Floats
-    variance: Floats
+    theta: Floats
     sampling: Floats
     learnt: Floats
     logs: Floats
 
 
 def _prior(effects: RandomEffects, data: GroupData) -> _Prior:
-    """Dirichlet posteriors of theta given a group's own labelled rows."""
+    """Dirichlet posterior of theta given a group's own labelled rows."""
     own, rows = data.own[:, None, :], data.own.sum(axis=1)[:, None]
     total = 1.0 / BETWEEN_VARIANCES - 1.0  # concentration of a Dirichlet with this variance
     alpha = total[:, None] * np.maximum(effects.mean, 1e-9)
     mean = (alpha + own) / (total + rows)[:, :, None]
-    variance = mean * (1 - mean) / (total + rows + 1.0)[:, :, None]
-    learnt = total / (total + rows)
+    theta = mean * (1 - mean) / (total + rows + 1.0)[:, :, None]
+    learnt = (total / (total + rows))[:, :, None]
     logs = (gammaln(alpha + own) - gammaln(alpha)).sum(axis=2)
-    logs += gammaln(total) - gammaln(total + rows) + np.log(np.maximum(effects.between, 1e-300))
-    sampling = (mean * (1 - mean) - variance) / np.maximum(data.sizes, 1.0)[:, None, None]
-    of_mean = effects.mean_variance * _scale(effects.mean)
-    variance += learnt[:, :, None] ** 2 * of_mean
-    return _Prior(mean, variance, sampling, learnt, logs)
+    logs += gammaln(total) - gammaln(total + rows) + _log(effects.between)
+    sampling = (mean * (1 - mean) - theta) / np.maximum(data.sizes, 1.0)[:, None, None]
+    of_mean = effects.mean_variance * _row_variance(effects.mean)
+    return _Prior(mean, theta + learnt**2 * of_mean, sampling, learnt, logs)
 
 
-def _moments(
-    effects: RandomEffects, data: GroupData, target: str
-) -> tuple[Floats, Floats, Floats]:
-    """Moments of prevalences, averaged over the hyperparameters (axes: group, tau^2, gain, sigma^2)."""
-    k, mu, scale = len(effects.mean), effects.mean, _scale(effects.mean)
-    prior = _prior(effects, data)
-    of_bag = target == "bag"
-    spread = prior.variance + prior.sampling if of_bag else prior.variance
-    noise = np.zeros_like(spread) if of_bag else prior.sampling
-    x, centre = data.mean - mu, prior.mean - mu
-    gain, sigma = GAINS[:, None], ERROR_VARIANCES
-    known = data.variance[:, None, :] / scale
-    between, within = ((v / scale).mean(axis=2)[:, :, None, None] for v in (spread, noise))
-    error = known.mean(axis=2)[:, :, None, None] + sigma + gain**2 * within
-    total = gain**2 * between + error
-    offset = x[:, None, None, :] - gain * centre[:, :, None, :]
-    distance = (offset**2 / scale).mean(axis=3)[..., None]
-    logs = prior.logs[:, :, None, None] - 0.5 * (k - 1) * (np.log(total) + distance / total)
-    logs += np.log(np.maximum(effects.error, 1e-300))[data.poor_fit.astype(int)][:, None]
-    # A sum over axes 2 and 3 leaves averages for each group and tau^2.
-    probability = softmax(logs, axis=(1, 2, 3))
-    weight = gain * between / total
-    rest = 1.0 - gain * weight
+def _moments(effects: RandomEffects, data: GroupData, target: str) -> tuple[Floats, Floats, Floats]:
+    """Moments of prevalences, averaged over the hyperparameters."""
+    prior, mu = _prior(effects, data), effects.mean
+    none = np.zeros_like(prior.sampling)
+    wanted, noise = (prior.sampling, none) if target == "bag" else (none, prior.sampling)
+    spread = prior.theta + wanted
+    probability, weight = _posterior(effects, data, prior, spread, noise)
+    rest = 1.0 - GAINS[:, None] * weight
 
     def average(values: Floats) -> Floats:
+        """Sums over gain and sigma^2, which leave the axes group and tau^2."""
         return np.asarray((probability * values).sum(axis=(2, 3)))[:, :, None]
 
-    x = x[:, None, :]
-    mean = (average(rest) * centre + average(weight) * x).sum(axis=1)
+    x, centre = (data.estimates - mu)[:, None, :], prior.mean - mu
+    shift = (average(rest) * centre + average(weight) * x).sum(axis=1)
     square = average(rest**2) * centre**2 + average(weight**2) * x**2
     square += 2 * average(rest * weight) * centre * x
-    apart = np.maximum(square.sum(axis=1) - mean**2, 0.0)
-    own_error = average(weight**2) * data.variance[:, None, :] + average(weight**2 * sigma) * scale
-    own_error += average(weight**2 * gain**2) * noise
+    between_values = np.maximum(square.sum(axis=1) - shift**2, 0.0)
+    mean = clip_and_normalise(mu + shift)
+    # A Dirichlet has a quadratic variance function: the posterior variance is proportional to
+    # p (1 - p) at the posterior mean (Morris 1983). Its prior mean follows from the moments.
+    expected = probability.sum(axis=(2, 3))[:, :, None] * prior.mean * (1 - prior.mean)
+    expected -= average(GAINS[:, None] * weight) * spread
+    local = _row_variance(mean) / np.maximum(expected.sum(axis=1), SMALLEST_VARIANCE)
     # What follows from a group's own labelled rows needs no calibration.
-    calibrated = 1.0 + (effects.width_scale**2 - 1.0) * prior.learnt[:, :, None]
-    left = average(rest**2) * spread * calibrated + own_error * effects.width_scale**2
-    variance = left.sum(axis=1) + apart * effects.width_scale**2
-    return clip_and_normalise(mu + mean), variance, average(weight).sum(axis=1)
+    factor = effects.width_scale**2
+    calibrated = 1.0 + (factor - 1.0) * prior.learnt
+    variance = (average(rest**2) * spread * calibrated).sum(axis=1) * local
+    of_error = average(weight**2 * ERROR_VARIANCES) * _row_variance(mu)
+    of_error += average((weight * GAINS[:, None]) ** 2) * noise
+    variance += factor * (of_error.sum(axis=1) * local + between_values)
+    variance += factor * average(weight**2).sum(axis=1) * data.variance
+    return mean, variance, average(weight).sum(axis=1)
+
+
+def _posterior(
+    effects: RandomEffects, data: GroupData, prior: _Prior, spread: Floats, noise: Floats
+) -> tuple[Floats, Floats]:
+    """Probability of all hyperparameters, and weight of the estimate given them.
+
+    Axes are group, tau^2, gain and sigma^2. Variances are averaged over classes.
+    """
+    mu, unit, gain = effects.mean, _row_variance(effects.mean), GAINS[:, None]
+    between, within = ((v / unit).mean(axis=2)[:, :, None, None] for v in (spread, noise))
+    known = (data.variance / unit).mean(axis=1)[:, None, None, None]
+    total = gain**2 * (between + within) + known + ERROR_VARIANCES
+    offset = (data.estimates - mu)[:, None, None] - gain * (prior.mean - mu)[:, :, None]
+    distance = (offset**2 / unit).mean(axis=3)[..., None]
+    logs = prior.logs[:, :, None, None] - _deviance(distance, total, len(mu)) / 2
+    logs += _log(effects.error)[data.poor_fit.astype(int)][:, None]
+    return softmax(logs, axis=(1, 2, 3)), gain * between / total
+
+
+def _deviance(distance: Floats, variance: Floats, n_classes: int) -> Floats:
+    """Minus twice the log-likelihood of squared distances that are averaged over classes."""
+    return np.asarray((n_classes - 1) * (np.log(variance) + distance / variance))
 
 
 def _leave_out_parts(mean: Floats, truth: Floats) -> Ints:
@@ -316,12 +338,18 @@ def _leave_out_parts(mean: Floats, truth: Floats) -> Ints:
 
 def _width_scale(errors: Floats) -> float:
     """Calibration factor from standardised errors, of shape (groups, classes)."""
-    n = len(errors)
-    ratio = np.quantile(np.abs(errors), COVERAGE) / norm.ppf((1 + COVERAGE) / 2)
-    square = (n * ratio**2 + CALIBRATION_PRIOR) / (n + CALIBRATION_PRIOR)
-    return float(np.sqrt(max(square, 1.0)))
+    level = (1 + CALIBRATED_COVERAGE) / 2
+    n, normal = len(errors), norm.ppf(level)
+    ratio = np.quantile(np.abs(errors), CALIBRATED_COVERAGE) / normal
+    square = (n * ratio**2 + UNIT_INFORMATION) / (n + UNIT_INFORMATION)
+    few = t.ppf(level, n + UNIT_INFORMATION) / normal
+    return float(np.sqrt(max(square, 1.0)) * few)
 
 
-def _scale(mean: Floats) -> Floats:
+def _row_variance(mean: Floats) -> Floats:
     """Variance mu (1 - mu) of one row."""
-    return np.maximum(mean * (1 - mean), 1e-4)
+    return np.maximum(mean * (1 - mean), SMALLEST_VARIANCE)
+
+
+def _log(probability: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(probability, 1e-300)))
