@@ -133,7 +133,8 @@ class RandomEffects:
         variance = np.where(draws.known[:, None], draws.variance, UNINFORMATIVE_VARIANCE)
         own = np.zeros(draws.mean.shape, dtype=np.int64) if own is None else own
         data = GroupData(draws.estimates, variance, draws.sizes, poor_fit, own)
-        return draws.shrunk(*self.moments(data, target))
+        shrunk = draws.shrunk(*self.moments(data, target))
+        return shrunk if target == "bag" else replace(shrunk, step=None)
 
     @property
     def excess_error(self) -> Floats:

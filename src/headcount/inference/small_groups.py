@@ -1,7 +1,7 @@
 """Posteriors of the prevalences of small groups, from the likelihoods of their items.
 
-In a group of three rows a prevalence is 0, 1/3, 2/3 or 1, and a normal error around an estimate is a
-poor description. Here each item has a likelihood under every class, the numbers of items of each
+In a group of three rows a prevalence is 0, 1/3, 2/3 or 1, which a normal error around an estimate
+describes poorly. Here each item has a likelihood under every class, the numbers of items of each
 class have a Dirichlet-multinomial prior, and their posterior is summed exactly (two classes) or
 sampled. Calibrators of bootstrap replicates of the labelled items stand for the labelled error.
 
@@ -10,14 +10,14 @@ Dirichlet distributions around a common mean, one for each between-group varianc
 Its weights and mean are learnt from all groups by empirical Bayes (EM, Gelman et al. 2013, section
 13.4). Groups take part by their content alone. Where there are very many, those with the smallest
 hashes are chosen (bottom-k sampling, Cohen and Kaplan 2007), so the prior depends neither on the
-order of rows and groups nor on the chunks in which they come. A group's random numbers come from its
-hash, too.
+order of rows and groups nor on the chunks in which they come. A group's random numbers come from
+its hash, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,8 @@ from headcount.inference.draws import Draws
 from headcount.inference.labelled_error import LabelledError
 from headcount.inference.posteriors import Prior, modes, sample
 from headcount.inference.random_effects import BETWEEN_VARIANCES
-from headcount.kernels.random import content_keys
-from headcount.scores.calibration import FLOOR, SoftmaxCalibrator, logits_of, resampled
+from headcount.kernels.random import content_keys, streams
+from headcount.scores.calibration import POSTERIOR_FLOOR, SoftmaxCalibrator, logits_of, resampled
 from headcount.scores.scorer import Scorer, View
 
 N_CALIBRATORS = 5  # bootstrap replicates of the labelled items
@@ -39,6 +39,7 @@ PRIOR_GROUPS = 400  # distinct groups that a prior is learnt from: weights have 
 EM_ROUNDS = 8
 FLAT_PRIOR_GROUPS = 3.0  # groups that the initial weights count for
 LABELLED_PRIOR_ITEMS = 10.0  # items that the labelled prevalences count for in the mean
+MAX_ITEMS = 10  # of a group that count in the mean
 CONCENTRATIONS = 1.0 / BETWEEN_VARIANCES[::2] - 1.0
 
 Keys = NDArray[np.uint64]
@@ -121,7 +122,7 @@ class SmallGroups:
         if chosen is None:
             return self._prior(mean, weights)
         likelihood = self._likelihood(chosen.scores, 0)
-        rows = np.minimum(chosen.bags.sizes, LABELLED_PRIOR_ITEMS) * chosen.counts
+        rows = np.minimum(chosen.bags.sizes, MAX_ITEMS) * chosen.counts
         for _ in range(EM_ROUNDS):
             prior = self._prior(mean, weights)
             draws, mix = self._draw(likelihood, chosen.bags, prior, chosen.keys)
@@ -137,7 +138,7 @@ class SmallGroups:
         return self._posterior(raw, bags, prior)[0]
 
     def without_prior(self, raw: Floats, bags: Bags) -> Draws:
-        """Draws under a flat prior with maximum likelihood estimates, for `RandomEffects.shrink`."""
+        """Maximum likelihood estimates with a flat prior's draws, for `RandomEffects.shrink`."""
         k = len(self.classes)
         flat: Prior = np.ones((1, k)), np.zeros(1)
         draws, likeliest = self._posterior(raw, bags, flat)
@@ -157,7 +158,6 @@ class SmallGroups:
         # Means of finite draws differ for that reason alone.
         from_labels = np.maximum(between - within / DRAWS_PER_CALIBRATOR, 0.0)
         total = within + between
-        replicates = {} if self.labelled is None else {"n_replicates": len(self.labelled.effects)}
         draws = Draws(
             self.classes,
             mean,
@@ -168,23 +168,26 @@ class SmallGroups:
             keys,
             np.ones(len(bags), dtype=bool),
             self.labelled,
+            step=1.0 / np.maximum(bags.sizes, 1),
             seed=self.random_state,
-            **replicates,
         )
+        if self.labelled is not None:
+            draws = replace(draws, n_replicates=len(self.labelled.effects))
         return draws, modes(self._likelihood(scores, 0), ordered, (np.ones((1, k)), np.zeros(1)))
 
     def _likelihood(self, raw: Floats, number: int) -> Floats:
         """Likelihood of items under every class, up to a factor for each item."""
         calibrator, prior = self.calibrators[number]
         return np.asarray(
-            np.clip(calibrator.transform(logits_of(raw, self.kind)), FLOOR, 1.0) / prior
+            np.clip(calibrator.transform(logits_of(raw, self.kind)), POSTERIOR_FLOOR, 1.0) / prior
         )
 
     def _draw(
         self, likelihood: Floats, bags: Bags, prior: Prior, keys: Keys
     ) -> tuple[NDArray[np.float32], Floats]:
         starts = modes(likelihood, bags, (prior[0][:1], prior[1][:1]))
-        return sample(likelihood, bags, prior, DRAWS_PER_CALIBRATOR, keys, starts)
+        seeds = keys ^ streams(self.random_state, "small groups", 1)
+        return sample(likelihood, bags, prior, DRAWS_PER_CALIBRATOR, seeds, starts)
 
     def _prior(self, mean: Floats, weights: Floats) -> Prior:
         """A flat component, and one around the mean for each concentration."""
