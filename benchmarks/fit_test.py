@@ -16,13 +16,13 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from headcount.inference.diagnostics import DRIFT_LEVEL, LEVEL, FitTest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import harness  # first: it sets one thread for everybody
 from headcount import SLD, Bags, UniformPrevalence
-from headcount.tables.channels import Channels
+from headcount.inference.diagnostics import DRIFT_LEVEL, LEVEL, FitTest
+from headcount.tables.covariate_bins import CovariateBins
 from headcount.text import TfIdf
 from interval_coverage import TRAINING, items
 
@@ -37,7 +37,7 @@ def synthetic(k: int, n: int, size: int, trials: int = 60) -> list[str]:
         y = np.concatenate([np.arange(k).repeat(10), rng.choice(k, n - 10 * k, p=TRAINING[k])])
         X = items(y, k, rng)
         model = SLD(LogisticRegression(), calibrator="bcts").fit(X, y)
-        look = Channels("features").fit(X, y)
+        look = CovariateBins("features").fit(X, y)
         labels = [rng.choice(k, size, p=rng.dirichlet(np.ones(k))) for _ in range(3)]
         pool, every = items(np.concatenate(labels), k, rng), np.concatenate(labels)
         bags = Bags.from_groups(np.repeat(np.arange(3), size)).with_truth(every)
@@ -58,10 +58,10 @@ def synthetic(k: int, n: int, size: int, trials: int = 60) -> list[str]:
     return rows
 
 
-def alarmed(fit: np.ndarray, look: Channels, pool, bags: Bags) -> np.ndarray:
+def alarmed(fit: np.ndarray, look: CovariateBins, pool, bags: Bags) -> np.ndarray:
     """Columns: alarm by the scores, alarm by the scores or by the items themselves."""
-    test = FitTest(look.cells_, look.widths, look.codes_)
-    drift = test.p_values(test.shares(bags, look.cells(pool)), bags.sizes) < DRIFT_LEVEL
+    test = FitTest(look.bins_, look.widths, look.codes_)
+    drift = test.p_values(test.shares(bags, look.bins(pool)), bags.sizes) < DRIFT_LEVEL
     return np.column_stack([fit < LEVEL, (fit < LEVEL) | drift])
 
 
@@ -92,7 +92,7 @@ def real(name: str, table, label: str, is_train: np.ndarray, groups) -> list[str
     quantifier = SLD(pipeline, calibrator="bcts")
     quantifier.fit(texts[learnt], y[learnt])
     classes = quantifier.classes_
-    look = Channels("text").fit(texts[learnt], np.searchsorted(classes, y[learnt]))
+    look = CovariateBins("text").fit(texts[learnt], np.searchsorted(classes, y[learnt]))
     own = UniformPrevalence(n_bags=300, size=200, random_state=0).draw(y[same])
     rows = [row(name, "only shares", [counted(quantifier, look, texts[same], own)])]
     later = np.flatnonzero(~is_train & np.isin(y, classes))
@@ -101,7 +101,7 @@ def real(name: str, table, label: str, is_train: np.ndarray, groups) -> list[str
     return [*rows, row(name, f"{len(bags)} natural bags", [parts])]
 
 
-def counted(q: SLD, look: Channels, texts: np.ndarray, bags: Bags) -> np.ndarray:
+def counted(q: SLD, look: CovariateBins, texts: np.ndarray, bags: Bags) -> np.ndarray:
     """Judge bags of texts."""
     found, fit = q.predict_interval(texts, bags), q.diagnose(texts, bags).fit
     return judged(alarmed(fit, look, texts, bags), found, bags)

@@ -89,9 +89,8 @@ def read_parts(path: Path) -> int:
 def count_all(model, paths: list[str], by: str = "month:date"):
     """Shares by month, or in groups, with intervals and tests."""
     from headcount.data.stream import sources
-    from headcount.tables import count
 
-    found = count(model, sources(paths), by=by)
+    found = model.estimate(sources(paths), by=by)
     return found.interval.prevalence, int(found.sizes.sum())
 
 

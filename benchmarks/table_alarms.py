@@ -14,13 +14,15 @@ import sys
 import warnings
 
 import numpy as np
-from headcount.inference.diagnostics import LEVEL
 
 import harness  # noqa: F401  first: it sets one thread for everybody
 from headcount import PACC
-from headcount.tables import Inputs, Model
-from headcount.tables.answer import diagnose_groups
-from headcount.tables.kept import Kept
+from headcount.data.groups import Grouping
+from headcount.inference.diagnostics import LEVEL
+from headcount.tables import Count, Inputs, Model
+from headcount.tables.accumulator import Accumulator
+from headcount.tables.estimation import estimate_groups
+from headcount.tables.result import GroupRows
 
 GROUPS = 12
 
@@ -47,11 +49,24 @@ def alarms(kind: str, k: int, n: int, size: int, seed: int) -> np.ndarray:
     y = np.concatenate([np.arange(k).repeat(10), rng.choice(k, n, p=rng.dirichlet(5 * np.ones(k)))])
     q = PACC(calibrator="platt" if kind[0] in "01" else None)
     q.fit_scores(scores_of(kind, y, k, rng), y)
-    kept = Kept(Model(q, Inputs("scores", tuple(map(str, range(k)))), "label"))
-    for g in range(GROUPS):
+    groups = []
+    for _ in range(GROUPS):
         labels = rng.choice(k, size, p=rng.dirichlet(np.ones(k)))
-        kept.add(scores_of(kind, labels, k, rng), np.full(size, g))
-    return diagnose_groups(kept, range(GROUPS)).fit < LEVEL
+        groups.append(scores_of(kind, labels, k, rng))
+    return estimated(q, groups).diagnosis.fit < LEVEL
+
+
+def estimated(quantifier, groups: list[np.ndarray]) -> Count:
+    """Estimates of groups of scores by a fitted quantifier, as `headcount estimate` makes them."""
+    columns = tuple(map(str, range(groups[0].shape[1])))
+    model = Model(quantifier, Inputs("scores", columns), "label")
+    accumulator = Accumulator(model.layout)
+    for g, scores in enumerate(groups):
+        accumulator.add(*model.score(scores), np.full(len(scores), g))
+    state = accumulator.finish()
+    names = [str(g) for g in range(len(groups))]
+    rows = GroupRows(names, Grouping(), state.rows, state.effective, state)
+    return Count(model, rows, estimate_groups(model, rows))
 
 
 def main() -> None:

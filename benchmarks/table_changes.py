@@ -21,35 +21,22 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-from headcount.inference.spread import Request
 
 import harness  # noqa: F401  first: it sets one thread for everybody
 from headcount import PACC, SLD
-from headcount.data.groups import Grouping
-from headcount.tables import Count, Inputs, Model, changes
-from headcount.tables.answer import bound_groups, bound_together, diagnose_groups
-from headcount.tables.kept import Kept
-from table_alarms import scores_of
+from headcount.tables import Count, changes
+from headcount.tables.estimation import join_groups
+from headcount.tables.result import Estimates, GroupRows
+from table_alarms import estimated, scores_of
 
 
-def drawn(method, k: int, labelled: int, shares: np.ndarray, size: int, rng) -> tuple:
-    """Scores of groups with these shares, as a model of other rows keeps them, and true labels."""
+def counted(method, k: int, labelled: int, shares: np.ndarray, size: int, rng) -> tuple:
+    """A count of groups with these shares by a model of other rows, and true labels."""
     y = np.concatenate([np.arange(k).repeat(10), rng.integers(k, size=labelled)])
     q = method().fit_scores(scores_of("continuous", y, k, rng), y)
-    kept = Kept(Model(q, Inputs("scores", tuple(map(str, range(k)))), "label"))
-    labels = np.concatenate([rng.choice(k, size, p=share) for share in shares])
-    kept.add(scores_of("continuous", labels, k, rng), np.repeat(np.arange(len(shares)), size))
-    return kept, labels
-
-
-def counted(method, k: int, labelled: int, shares: np.ndarray, size: int, rng) -> Count:
-    """A count of groups with these shares."""
-    kept, _ = drawn(method, k, labelled, shares, size, rng)
-    order = list(range(len(shares)))
-    interval, plain = bound_groups(kept, order, Request(n_draws=50))
-    quiet = diagnose_groups(kept, order)
-    names, sizes = [str(g) for g in order], np.full(len(order), size)
-    return Count(names, sizes, interval, quiet, plain, Grouping(), 0, model=kept.model)
+    labels = [rng.choice(k, size, p=share) for share in shares]
+    groups = [scores_of("continuous", own, k, rng) for own in labels]
+    return estimated(q, groups), np.concatenate(labels)
 
 
 def shares_of(k: int, first: float, groups: int, rng, *, move: bool) -> np.ndarray:
@@ -69,7 +56,8 @@ def trial(cell: tuple, seed: int) -> tuple[bool, bool, bool]:
     step = 3 * np.sqrt(2 * first * (1 - first) / size)
     shares[-1, 1:] *= (1 - first - step) / (1 - first)
     shares[-1, 0] += step
-    found = counted(method, k, labelled, shares, size, rng)
+    found, _ = counted(method, k, labelled, shares, size, rng)
+    found = found.of_population
     alarms = []
     for groups in (range(2), range(12), (0, 12)):
         some = _take(found, list(groups))
@@ -79,24 +67,15 @@ def trial(cell: tuple, seed: int) -> tuple[bool, bool, bool]:
 
 
 def _take(found: Count, groups: list[int]) -> Count:
-    interval = replace(
-        found.interval,
-        **{
-            name: getattr(found.interval, name)[groups]
-            for name in ("prevalence", "low", "high", "variance")
-        },
+    names = ("prevalence", "low", "high", "variance")
+    old = found.interval, found.diagnosis, found.rows
+    interval = replace(old[0], **{name: getattr(old[0], name)[groups] for name in names})
+    names = ("ids", "n", "fit", "strange", "drift", "off")
+    diagnosis = replace(old[1], **{name: getattr(old[1], name)[groups] for name in names})
+    rows = GroupRows(
+        [found.groups[g] for g in groups], old[2].by, old[2].sizes[groups], old[2].worth[groups]
     )
-    diagnosis = replace(
-        found.diagnosis,
-        **{
-            name: getattr(found.diagnosis, name)[groups]
-            for name in ("ids", "n", "fit", "strange", "drift", "off")
-        },
-    )
-    names = [found.groups[g] for g in groups]
-    return replace(
-        found, groups=names, sizes=found.sizes[groups], interval=interval, diagnosis=diagnosis
-    )
+    return replace(found, rows=rows, estimates=Estimates(interval, interval.prevalence, diagnosis))
 
 
 METHODS = {
@@ -127,12 +106,10 @@ def whole(k: int, groups: int, size: int, seed: int) -> tuple[float, float, floa
     """Whether the interval of all rows holds, its width, and in the first trials the groups'."""
     rng = np.random.default_rng([seed, k, groups, size])
     shares = rng.dirichlet(20 * rng.dirichlet(np.ones(k)) + 0.1, size=groups)
-    kept, labels = drawn(METHODS["SLD"], k, 600, shares, size, rng)
-    order, single = list(range(groups)), np.nan
-    all_rows = bound_together(kept, order, np.zeros(groups, dtype=np.int64), Request())
+    found, labels = counted(METHODS["SLD"], k, 600, shares, size, rng)
+    all_rows, single = join_groups(found, np.zeros(groups, dtype=np.int64)), np.nan
     if seed < 3:
-        each, _ = bound_groups(kept, order, Request(n_draws=50))
-        single = float((each.high - each.low).mean())
+        single = float((found.interval.high - found.interval.low).mean())
     truth = np.bincount(labels, minlength=k) / len(labels)
     inside = (truth >= all_rows.low[0]) & (truth <= all_rows.high[0])
     return float(inside.mean()), float((all_rows.high - all_rows.low).mean()), single

@@ -24,9 +24,11 @@ from sklearn.pipeline import make_pipeline
 import harness  # noqa: F401  first: it sets one thread for everybody
 from headcount import SLD, Bags, BayesQuantifier
 from headcount.scores.scorer import mix_views
-from headcount.tables import Inputs, Model, quality
-from headcount.tables.answer import bound_part
-from headcount.tables.kept import Part
+from headcount.tables import Inputs, Model
+from headcount.tables.accumulator import Part
+from headcount.tables.estimation import bound_part
+from headcount.tables.quality import measure_quality
+from headcount.tables.training import Training
 from headcount.text import TfIdf
 
 FOLDER = Path(os.environ.get("HEADCOUNT_SHARED_DATA", "../shared/data"))
@@ -92,8 +94,8 @@ def measure(name: str, method: str, seed: int) -> tuple[int, list[float], np.nda
     quantifier.fit(texts[:n], labels[:n])
     if len(quantifier.classes_) < len(classes):
         raise SystemExit(f"{name}: a class has no labelled row")
-    said = quality(quantifier)
-    model = Model(quantifier, Inputs("text", ("t",)), "label", {"quality": said})
+    said = measure_quality(quantifier)
+    model = Model(quantifier, Inputs("text", ("t",)), "label", Training(quality=said))
     views = quantifier.scorer_.views(texts[n:])
     cells, k = [], len(classes)
     for size in SIZES:
@@ -106,7 +108,7 @@ def measure(name: str, method: str, seed: int) -> tuple[int, list[float], np.nda
         inside = (truth >= found.low - 1e-6) & (truth <= found.high + 1e-6)
         off, width = np.abs(found.prevalence - truth), found.high - found.low
         cells.append([inside.mean(), 100 * off.mean(), 100 * width.mean()])
-    claims = [np.nan, np.nan] if said is None else [said["plain"], said["coverage"]]
+    claims = [np.nan, np.nan] if said is None else [said.plain, said.coverage]
     return k, claims, np.array(cells)
 
 

@@ -12,7 +12,7 @@ from headcount.cli.app import app
 from headcount.measures import DEFINITIONS
 from headcount.methods.registry import named_methods
 from headcount.systems import lequa2022
-from headcount.tables import learn
+from headcount.tables import fit
 from headcount.testing import check_quantifier
 
 ROOT = Path(__file__).parent.parent
@@ -79,7 +79,7 @@ def test_commands_of_the_documents_run(name, tmp_path, monkeypatch):
     text = (ROOT / name).read_text().split("## As a library")[0]
     # Which method is best is not the documents' subject, and comparing them takes half a minute.
     quick = {"method": "SLD"}
-    monkeypatch.setattr("headcount.tables.fitting.learn", lambda *a, **k: learn(*a, **k | quick))
+    monkeypatch.setattr("headcount.tables.fit", lambda *a, **k: fit(*a, **k | quick))
     namespace: dict = {}
     blocks = re.findall(r"```(console|python)\n(.*?)```", text, re.S)
     assert blocks

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from headcount.inference.diagnostics import LEVEL, Diagnosis, FitTest
 from sklearn.linear_model import LogisticRegression
 
 from headcount import PACC, SLD, Bags, InputError, UniformPrevalence
-from headcount.tables.channels import Channels
+from headcount.inference.diagnostics import LEVEL, Diagnosis, FitTest
+from headcount.tables.covariate_bins import CovariateBins
 from headcount.testing.quantifiers import make_items
 
 
@@ -78,12 +78,12 @@ def test_drift_of_the_items_themselves():
         return np.array([" ".join(rng.choice(words[low + 40 * c :][:60], 12)) for c in k(n)])
 
     codes = rng.integers(2, size=600)
-    look = Channels("text").fit(texts(600, lambda _: codes, 0), codes)
-    test = FitTest(look.cells_, look.widths, look.codes_)
+    look = CovariateBins("text").fit(texts(600, lambda _: codes, 0), codes)
+    test = FitTest(look.bins_, look.widths, look.codes_)
     bags = Bags.single(300)
 
     def p(low):
-        cells = look.cells(texts(300, lambda n: rng.integers(2, size=n), low))
+        cells = look.bins(texts(300, lambda n: rng.integers(2, size=n), low))
         return test.p_values(test.shares(bags, cells), bags.sizes)[0]
 
     assert p(0) > 0.01

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import headcount
 from headcount import SLD, GridSearch, InputError, MedianOf, TextQuantifier
 from headcount.lequa import make_corpus
-from headcount.methods.files import load, load_with_manifest, save
+from headcount.methods.files import load, load_file, save
 from headcount.methods.registry import named_methods
 
 X, y = load_iris(return_X_y=True)
@@ -50,7 +50,7 @@ def test_composed_models_and_texts(tmp_path):
     ):
         save(model, tmp_path / "m.hc")
         np.testing.assert_array_equal(load(tmp_path / "m.hc").predict(items), model.predict(items))
-    assert load_with_manifest(tmp_path / "m.hc")[1]["classes"] == ["0", "1", "2"]
+    assert load_file(tmp_path / "m.hc").manifest["classes"] == ["0", "1", "2"]
 
 
 class Stranger(BaseEstimator):
@@ -106,7 +106,7 @@ def test_damage_is_told(tmp_path):
         manifest = json.loads(archive.read("manifest.json"))
         data = archive.read("model.skops")
     for change, body, words in (
-        ({"format": 3}, data, "newer"),
+        ({"format": 4}, data, "newer"),
         ({}, data[:-1] + b"x", "changed after it was written"),
     ):
         with zipfile.ZipFile(path, "w") as archive:

@@ -142,6 +142,6 @@ def test_groups_is_another_name_of_by(made):
     heap = heap.assign(shop=[f"s{i % 6}" for i in range(len(heap))])
     settings = {"text": "review", "label": "mood", "method": "PACC"}
     one = tables.fit(heap, groups="shop", **settings)
-    assert one.summary["by"] == "shop" and len(one.summary["groups"]["names"]) == 6
+    assert one.training.by == "shop" and len(one.training.groups.names) == 6
     with pytest.raises(InputError, match="mean the same"):
         tables.fit(heap, groups="shop", by="shop", **settings)

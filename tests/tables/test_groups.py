@@ -10,14 +10,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from headcount.bags import Bags
-from headcount.exceptions import InputError
 from headcount.inference.intervals import Interval
 from headcount.inference.pooling import Pooling, learn_pooling
 from headcount.methods.bayes import BayesQuantifier
 from headcount.tables import fit
-from headcount.tables.grouped import Groups, even_rows, fit_evenly, tell_groups
+from headcount.tables.formatting import training_text
+from headcount.tables.groups import even_rows, fit_evenly, learn_shift
 from headcount.tables.labelled import Labelled
-from headcount.tables.words import learnt_text
 from tests.tables.test_tables import run, write
 
 COMPANIES = [f"company{i}" for i in range(8)]
@@ -107,12 +106,12 @@ def test_groups_tell_how_far_shares_move(monkeypatch):
     bags = Bags.from_groups(groups).with_truth(codes)
     wanted = BayesQuantifier().fit_scores(scores, codes).learn_shift(None, bags).prior_[1]
     assert np.ptp(before.prior_[1]) == 0  # any shift is as likely as none
-    told = tell_groups(before, groups).prior_[1]
+    told = learn_shift(before, groups).prior_[1]
     assert told.tolist() == wanted.tolist()
     assert np.exp(told[-1]) < 0.05 < np.exp(told[:3]).sum()  # these shares lie far apart
     rows = {**{f"s{c}": scores[:, c] for c in range(3)}, "y": MOODS[codes]}
     learning = import_module("headcount.tables.learn")
-    monkeypatch.setattr(learning, "quality", lambda *_: None)  # it takes its time
+    monkeypatch.setattr(learning, "measure_quality", lambda *_: None)  # it takes its time
     names, common = ["s0", "s1", "s2"], {"label": "y", "method": "BayesQuantifier"}
     model = fit(pa.table({**rows, "g": groups.astype(str)}), scores=names, by="g", **common)
     assert model.quantifier.prior_[1].tolist() == wanted.tolist()
@@ -138,8 +137,8 @@ def test_rows_to_learn_from_have_even_groups():
 def test_new_groups_are_answered_by_what_the_words_say(corpus):
     model = fit(str(corpus / "train.csv"), text="text", label="mood", method="SLD", by="company")
     found = model.estimate(str(corpus / "heap.csv"), by="company", truth="mood")
-    usual = np.array(list(model.summary["shares"].values()))
-    new = Groups.from_dict(model.summary["groups"]).new
+    usual = np.array(list(model.training.shares.values()))
+    new = model.training.groups.new
     told = new.middle + np.array([0.2, -0.1, -0.1])
     share, _ = new.answer(told[None], np.full((1, 3), 1e-3), np.array([1 / 400]))
     assert share[0, 0] > new.middle[0] + 0.06  # it is believed about groups that it has not seen
@@ -147,8 +146,8 @@ def test_new_groups_are_answered_by_what_the_words_say(corpus):
     assert np.abs(answer - truth).mean() < np.abs(usual - truth).mean() + 0.05
     width = (found.interval.high - found.interval.low)[8]
     assert 0.1 < width.mean() < 0.27  # 0.30 where the few rows of tried groups were held against it
-    wide = 100 * model.summary["quality"]["by_group"]["width"]
-    said = learnt_text(model.summary)
+    wide = 100 * model.training.quality.by_group.width
+    said = training_text(model.training)
     assert f"about {wide:.0f} points wide, or more: with labelled rows of more groups" in said
     assert wide <= 100 * width.mean() + 1
 
@@ -184,9 +183,3 @@ def test_a_model_that_says_nothing_of_groups_is_not_believed():
     off = np.where(np.arange(40) % 2 == 0, 0.1, 0.0)[:, None] * [1, -1]
     apart = learn_pooling(truth + off, variance, truth, sizes, off[:, 0] != 0)
     assert apart.beyond[1].min() > 2 * apart.beyond[0].max()
-
-
-def test_what_another_version_knew_of_groups_is_refused_in_a_sentence():
-    older = {"names": ["a"], "counts": [[3, 4]], "known": {}, "new": {"slope": 1.0}}
-    with pytest.raises(InputError, match="another version of headcount: fit it again"):
-        Groups.from_dict(older)

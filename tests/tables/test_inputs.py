@@ -69,7 +69,7 @@ def test_dates_of_labelled_rows_are_read_as_told():
         tables.fit(rows, **settings)
     for told, months in (("day-first", 4), ("month-first", 8)):
         model = tables.fit(rows, **settings, date_format=told)
-        assert len(model.summary["groups"]["names"]) == months
+        assert len(model.training.groups.names) == months
 
 
 def test_a_table_that_holds_every_row_several_times_counts_once():
@@ -79,10 +79,10 @@ def test_a_table_that_holds_every_row_several_times_counts_once():
     once = tables.fit(rows, **settings)
     often = tables.fit(pd.concat([rows] * 12), **settings)
     assert [note.kind for note in often.notes] == ["copies"]
-    assert often.summary["rows"] == 200 and often.summary["quality"] == once.summary["quality"]
+    assert often.training.rows == 200 and often.training.quality == once.training.quality
     judge = pd.DataFrame({"p": rng.integers(1, 6, 400), "kind": ["no", "yes"] * 200})
     found = tables.fit(judge, scores="p", label="kind", method="SLD", force=True)
-    assert found.summary["rows"] == 400  # ties are no copies
+    assert found.training.rows == 400  # ties are no copies
 
 
 def test_short_answers_that_are_the_same_are_no_copies_and_long_ones_are():
@@ -91,12 +91,12 @@ def test_short_answers_that_are_the_same_are_no_copies_and_long_ones_are():
     short = np.where(rng.random(600) < np.where(y == "yes", 0.8, 0.2), "ok good", "so bad")
     rows = pd.DataFrame({"text": short, "kind": y})
     model = tables.fit(rows, text="text", label="kind", method="SLD")
-    assert model.summary["rows"] == 600 and not model.notes
+    assert model.training.rows == 600 and not model.notes
     mails = [f"this is mail {i} about {w}" for i, w in enumerate(short[:100])]
     again = rng.integers(100, size=500)
     copied = pd.DataFrame({"text": np.array(mails)[again], "kind": y[again]})
     model = tables.fit(copied, text="text", label="kind", method="SLD", force=True)
-    assert model.summary["rows"] == len(set(again)) and model.notes[0].kind == "copies"
+    assert model.training.rows == len(set(again)) and model.notes[0].kind == "copies"
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -107,7 +107,7 @@ def test_a_judges_scale_is_counted_from_where_the_labels_say(turned, tmp_path):
     rows = pd.DataFrame({"judge": 6 - score if turned else score, "kind": np.where(y, "b", "a")})
     model = tables.fit(rows, scores="judge", label="kind", method="PACC")  # needs no posteriors
     model.save(tmp_path / "m.hc")
-    assert model.summary["quality"]["counting"] < 0.15  # 0.5 as a border would count all as one
+    assert model.training.quality.counting < 0.15  # 0.5 as a border would count all as one
     found = tables.Model.load(tmp_path / "m.hc").estimate(rows, truth="kind")
     np.testing.assert_allclose(found.counted, found.truth, atol=0.1)
     np.testing.assert_allclose(found.interval.prevalence, found.truth, atol=0.05)
@@ -130,7 +130,7 @@ def test_files_as_spreadsheets_write_them(tmp_path, encoding, separator, end):
     (tmp_path / "t.csv").write_bytes(text.replace("\n", end).encode(encoding))
     settings = {"text": "text", "label": "kind", "method": "SLD", "force": True}
     found = tables.fit(str(tmp_path / "t.csv"), **settings)
-    assert found.summary["shares"] == tables.fit(rows, **settings).summary["shares"]
+    assert found.training.shares == tables.fit(rows, **settings).training.shares
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_page_of_groups_that_the_model_did_not_know_is_not_trusted_blindly():
 
 
 def test_blas_has_one_thread_while_fitting(monkeypatch):
-    from headcount.tables import fitting
+    from headcount.tables import api
 
     found = []
 
@@ -274,7 +274,7 @@ def test_blas_has_one_thread_while_fitting(monkeypatch):
         found.extend(i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas")
         raise InputError("seen")
 
-    monkeypatch.setattr(fitting, "learn", learn)
+    monkeypatch.setattr(api, "learn", learn)
     rows = complaints(20, 0.5, np.random.default_rng(15))
     with pytest.raises(InputError, match="seen"):
         tables.fit(rows, features="amount", label="kind")

@@ -11,8 +11,10 @@ import pytest
 from headcount import tables
 from headcount.exceptions import InputError
 from headcount.tables.charts import scale_top, time_chart
-from headcount.tables.facts import change_sentence, gather_facts
+from headcount.tables.report_data import change_sentence, gather_report
+from headcount.tables.result import Estimates, GroupRows
 from headcount.tables.series import Series, percent
+from headcount.tables.training import QualityReport
 from headcount.tables.trust import judge_trust, list_warnings
 
 
@@ -109,7 +111,7 @@ def test_missing_months_are_a_gap_and_the_scale_begins_at_zero(two):
     page = two.report("x").html
     assert page.count("<path class=band") == 2 and page.count("<path class=est") == 2
     assert "<span style='bottom:0%'>0</span>" in page
-    facts = gather_facts(two)
+    facts = gather_report(two)
     steps = np.diff(facts.at)
     assert steps.tolist() == [1, 1, 1, 3, 1, 1, 1, 1, 1]
 
@@ -135,8 +137,8 @@ def test_many_classes_are_small_charts_of_one_scale_and_others(many):
     page = many.report("x").html
     assert page.count("<svg") == 12  # eleven classes, and the others together
     assert "all others (4)" in page and "all others (11)" in page
-    facts = gather_facts(many)
-    rest = facts.rest(facts.shown[:4])
+    facts = gather_report(many)
+    rest = facts.series(facts.others(facts.shown[:4]))
     named = sum(facts.series(c).share for c in facts.shown[:4])
     np.testing.assert_allclose(rest.share + named, 1, atol=1e-9)
     assert (rest.low <= rest.share).all() and (rest.high >= rest.share).all()
@@ -162,9 +164,19 @@ def big(two, n):
     d = two.diagnosis
     quiet = replace(d, ids=np.arange(n), n=d.n[pick], fit=np.ones(n), strange=np.zeros(n),
                     drift=np.full(n, np.nan), off=np.zeros((n, 2)))  # fmt: skip
-    return replace(two, groups=by.names(), sizes=two.sizes[pick], interval=interval,
-                   diagnosis=quiet, counted=interval.prevalence, by=by, bound=None,
-                   effective=None, together=None)  # fmt: skip
+    sizes = two.sizes[pick]
+    rows = GroupRows(by.names(), by, sizes, sizes.astype(float))
+    return replace(two, rows=rows, estimates=Estimates(interval, interval.prevalence, quiet))
+
+
+def flagged(shares, diagnosis):
+    """The same shares with other flags."""
+    return replace(shares, estimates=replace(shares.estimates, diagnosis=diagnosis))
+
+
+def by_shop(shares, **changed):
+    """The same groups, which are no periods."""
+    return replace(shares, rows=replace(shares.rows, by=shares.by.parse("shop"), **changed))
 
 
 def test_ten_thousand_groups_are_averaged_and_small(two):
@@ -176,7 +188,7 @@ def test_ten_thousand_groups_are_averaged_and_small(two):
     before = r"the 84 hours from 2020-01-01 00:00 \(30 %\)"
     assert re.search(rf"Higher than in {before} since 2020-", text)
     assert "The hours that differ most, and the last" in page.html
-    shops = replace(found, by=found.by.parse("shop"))
+    shops = by_shop(found)
     page = shops.report("x", only="c1")
     assert len(page.html) < 60_000 and "How many groups have which share" in page.html
 
@@ -187,8 +199,8 @@ def test_warnings_are_one_list_the_worst_first_with_counts(two):
     fit[:3] = 0.001
     sizes = two.diagnosis.n.copy()
     sizes[1] = 7
-    found = replace(two, diagnosis=replace(two.diagnosis, fit=fit, n=sizes))
-    facts = gather_facts(found)
+    found = flagged(two, replace(two.diagnosis, fit=fit, n=sizes))
+    facts = gather_report(found)
     listed = list_warnings(facts)
     assert listed[0][0] == "misfit" and listed[-1][0] == "few"
     assert len(listed[0][2]) == 3
@@ -199,17 +211,17 @@ def test_warnings_are_one_list_the_worst_first_with_counts(two):
     )
     fit[:] = 1
     fit[-1] = 0.001
-    last = gather_facts(replace(two, diagnosis=replace(two.diagnosis, fit=fit)))
+    last = gather_report(flagged(two, replace(two.diagnosis, fit=fit)))
     level, said = judge_trust(last, None)
     assert level == "care" and said.startswith("With care for 2020-12: what is seen moves")
     for size, expected in ((0.04, "With care for 2020-12"), (0.3, "Not for 2020-12")):
         off = np.where(np.arange(n)[:, None] == n - 1, size, 0.0) * np.ones(2)
-        sized = replace(two, diagnosis=replace(two.diagnosis, fit=fit, off=off))
-        level, said = judge_trust(gather_facts(sized), None)
+        sized = flagged(two, replace(two.diagnosis, fit=fit, off=off))
+        level, said = judge_trust(gather_report(sized), None)
         assert said.startswith(f"{expected}: the share may be off by about {100 * size:.0f} points")
         assert f"off by about {100 * size:.0f} points" in visible(sized.report("x"))
-    bad = {"error": 0.3, "counting": 0.1, "coverage": 0.9}
-    assert judge_trust(gather_facts(two), bad)[0] == "bad"
+    bad = QualityReport(error=0.3, counting=0.1, coverage=0.9)
+    assert judge_trust(gather_report(two), bad)[0] == "bad"
 
 
 def test_sentences_about_changes():
@@ -265,7 +277,7 @@ def test_a_flag_of_chance_alone_does_not_condemn_the_last_period():
     found = counted(2, 36, per=60)
     fit = np.ones(36)
     fit[-1] = 0.001
-    level, said = judge_trust(gather_facts(replace(found, diagnosis=replace(
+    level, said = judge_trust(gather_report(flagged(found, replace(
         found.diagnosis, fit=fit, strange=np.zeros(36)))), None)  # fmt: skip
     assert level == "care"
     assert said.startswith("Yes: 1 of 36 months, 2022-12 among them, carries a warning")
@@ -273,8 +285,8 @@ def test_a_flag_of_chance_alone_does_not_condemn_the_last_period():
 
 def test_weak_classes_are_named(many):
     weak = replace(many.diagnosis, condition=1e9, alike=("c3", "c7"), fit=np.ones(6))
-    found = replace(many, diagnosis=weak)
-    assert "c3 and c7 can hardly be told apart" in judge_trust(gather_facts(found), None)[1]
+    found = flagged(many, weak)
+    assert "c3 and c7 can hardly be told apart" in judge_trust(gather_report(found), None)[1]
     assert "c3 and c7 can hardly be told apart; label more" in visible(found.report("x"))
 
 
@@ -299,16 +311,16 @@ def test_names_of_periods_have_room():
 
 def test_averages_of_many_small_periods_carry_no_warning_of_few_rows(two):
     found = big(two, 10_000)
-    small = replace(found, diagnosis=replace(found.diagnosis, n=np.full(10_000, 8)))
-    assert not gather_facts(small).series(1).flagged.any()
-    level, said = judge_trust(gather_facts(small), None)
+    small = flagged(found, replace(found.diagnosis, n=np.full(10_000, 8)))
+    assert not gather_report(small).series(1).flagged.any()
+    level, said = judge_trust(gather_report(small), None)
     assert level == "good" and said.startswith("Yes for the averages shown; 10,000 of 10,000 hours")
-    assert gather_facts(small).whole_series(1).flagged.all()
+    assert gather_report(small).whole_series(1).flagged.all()
 
 
 def test_without_a_clear_difference_the_largest_groups_are_listed(two):
     found = big(two, 5_000)
-    shops = replace(found, by=found.by.parse("shop"), sizes=np.full(5_000, 8))
+    shops = by_shop(found, sizes=np.full(5_000, 8))
     assert "The largest groups" in shops.report("x").html
 
 

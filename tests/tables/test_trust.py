@@ -4,13 +4,14 @@ import sys
 
 import numpy as np
 import pytest
-from headcount.inference.diagnostics import LEVEL, edges_between
-from headcount.inference.spread import Request
 
 from headcount import PACC, SLD
+from headcount.data.groups import Grouping
+from headcount.inference.diagnostics import LEVEL, edges_between
 from headcount.tables import Inputs, Model
-from headcount.tables.answer import bound_groups, diagnose_groups
-from headcount.tables.kept import Kept
+from headcount.tables.accumulator import Accumulator
+from headcount.tables.estimation import estimate_groups
+from headcount.tables.result import GroupRows
 from headcount.tables.store import Store
 from tests.tables.test_tables import run, write
 
@@ -23,9 +24,18 @@ def judged(y, k, rng, top):
     return np.column_stack([1 - x[:, 1], x[:, 1]]) if k == 2 else x
 
 
-def kept_of(quantifier, k):
-    columns = tuple(f"s{c}" for c in range(k))
-    return Kept(Model(quantifier, Inputs("scores", columns), "label"))
+def estimated(quantifier, groups):
+    """Estimates of groups of scores."""
+    columns = tuple(f"s{c}" for c in range(groups[0].shape[1]))
+    model = Model(quantifier, Inputs("scores", columns), "label")
+    accumulator = Accumulator(model.layout)
+    for g, group in enumerate(groups):
+        accumulator.add(*model.score(group), np.full(len(group), g))
+    scores = accumulator.finish()
+    names = [str(g) for g in range(len(groups))]
+    return estimate_groups(
+        model, GroupRows(names, Grouping(), scores.rows, scores.effective, scores)
+    )
 
 
 @pytest.mark.parametrize(("k", "top"), [(2, 5), (2, 100), (4, 5)])
@@ -34,11 +44,12 @@ def test_tied_scores_raise_no_false_alarm(k, top):
     for seed in range(6):
         rng = np.random.default_rng([seed, k, top])
         y = rng.integers(k, size=500)
-        kept = kept_of(PACC(calibrator="platt").fit_scores(judged(y, k, rng, top), y), k)
-        for g in range(8):
+        q = PACC(calibrator="platt").fit_scores(judged(y, k, rng, top), y)
+        groups = []
+        for _ in range(8):
             labels = rng.choice(k, 300, p=rng.dirichlet(np.ones(k)))
-            kept.add(judged(labels, k, rng, top), np.full(300, g))
-        alarms.append(diagnose_groups(kept, range(8)).fit < LEVEL)
+            groups.append(judged(labels, k, rng, top))
+        alarms.append(estimated(q, groups).diagnosis.fit < LEVEL)
     assert np.mean(alarms) <= 0.11  # of 48 groups; 0.05 is expected
 
 
@@ -55,9 +66,7 @@ def test_large_decision_values_keep_their_order():
     y = rng.integers(2, size=800)
     q = SLD(calibrator="platt").fit_scores(judged(y, 2, rng, 100), y)
     heap = judged((rng.random(30_000) < 0.3).astype(int), 2, rng, 100)
-    kept = kept_of(q, 2)
-    kept.add(heap, np.zeros(len(heap), dtype=int))
-    found = bound_groups(kept, [0], Request(n_draws=50))[0]
+    found = estimated(q, [heap]).interval
     np.testing.assert_allclose(found.prevalence[0], q.predict_scores(heap), atol=1e-3)
 
 
@@ -167,14 +176,13 @@ def test_intervals_of_small_groups_hold():
     inside = []
     y, p = moods(800, rng, clear=2.0)
     q = SLD(calibrator="bcts").fit_scores(np.column_stack([1 - p, p]), y)
-    kept = kept_of(q, 2)
-    truth = []
-    for g in range(300):
+    truth, groups = [], []
+    for _ in range(300):
         labels = rng.random(3) < rng.random()
         x = 1 / (1 + np.exp(-2 * (np.where(labels, 0.5, -0.5) + rng.normal(0, 0.4, 3))))
-        kept.add(np.column_stack([1 - x, x]), np.full(3, g))
+        groups.append(np.column_stack([1 - x, x]))
         truth.append(labels.mean())
-    found, _ = bound_groups(kept, range(300), Request())
+    found = estimated(q, groups).interval
     inside = (np.array(truth) >= found.low[:, 1] - 1e-6) & (truth <= found.high[:, 1] + 1e-6)
     assert 0.92 <= inside.mean() <= 0.995
     assert (found.high - found.low).mean() < 0.97
@@ -183,7 +191,6 @@ def test_intervals_of_small_groups_hold():
 def test_intervals_that_hold_too_rarely_are_widened():
     """A method whose intervals are made too narrow is found out, and they are widened."""
     from headcount.inference.check import check_intervals
-
     from headcount.inference.intervals import Interval
 
     class Narrow(PACC):
@@ -210,12 +217,12 @@ def test_flags_have_a_size_and_share_a_line():
     rng = np.random.default_rng(0)
     y, p = moods(800, rng)
     q = PACC().fit_scores(np.column_stack([1 - p, p]), y)
-    kept = kept_of(q, 2)
-    for g, moved in enumerate([0.0, 0.05, 0.3, 0.3]):
+    groups = []
+    for moved in (0.0, 0.05, 0.3, 0.3):
         _, x = moods(300, rng)
         x = np.clip(x + moved * (rng.random(300) < 0.5) * (0.5 - x) * 2, 0, 1)
-        kept.add(np.column_stack([1 - x, x]), np.full(300, g))
-    seen = diagnose_groups(kept, range(4))
+        groups.append(np.column_stack([1 - x, x]))
+    seen = estimated(q, groups).diagnosis
     off = seen.off.max(axis=1)
     assert off[0] == 0
     assert off[2] > 0.01
@@ -279,8 +286,8 @@ def test_the_check_of_intervals_lives_on_its_part_of_the_budget(monkeypatch):
     y = rng.integers(2, size=300)
     scores = 1 / (1 + np.exp(-(rng.normal(size=300) + 2 * y - 1)))
     spent = {}
-    module = sys.modules["headcount.tables.quality"]
-    checked, fitted = module.check_intervals, AutoQuantifier.fit_scores
+    module = sys.modules["headcount.tables.estimation"]
+    checked, fitted = module.check_coverage, AutoQuantifier.fit_scores
 
     def check(*parts, **settings):
         spent["check"] = settings["seconds"]
@@ -290,7 +297,7 @@ def test_the_check_of_intervals_lives_on_its_part_of_the_budget(monkeypatch):
         spent["choice"] = auto.budget
         return fitted(auto, *parts)
 
-    monkeypatch.setattr(module, "check_intervals", check)
+    monkeypatch.setattr(module, "check_coverage", check)
     monkeypatch.setattr(AutoQuantifier, "fit_scores", choose)
     table = Frame({"p": scores, "label": y}).to_arrow()
     tables.fit(table, scores="p", label="label", budget=5)

@@ -49,10 +49,10 @@ from headcount.selection.auto import AutoQuantifier
 from headcount.study import Study
 from headcount.study import run as run_study
 from headcount.tables import Count, fit
-from headcount.tables.charts import CHART_STYLE, chart_key, scale_top, time_chart
+from headcount.tables.charts import asset, chart_key, scale_top, time_chart
 from headcount.tables.example import write_example
-from headcount.tables.facts import gather_facts
-from headcount.tables.words import shares_text
+from headcount.tables.formatting import shares_text
+from headcount.tables.report_data import gather_report
 
 DATASETS: dict[str, Callable[..., Any]] = {
     "breast-cancer (2 classes)": load_breast_cancer,
@@ -183,16 +183,16 @@ def _index(story: Count, boards: dict[str, Frame], results: list[TaskResult]) ->
         _boards_part(boards),
         _lab_part(results),
     ]
-    return page("Headcount: the demonstration", "\n".join(parts), CHART_STYLE)
+    return page("Headcount: the demonstration", "\n".join(parts), asset("charts.css"))
 
 
 def _story_part(found: Count) -> str:
     """The chart of complaints, and how far counting and the estimate are off."""
-    facts = gather_facts(found, "complaint")
-    series = facts.series(facts.shown[0])
+    data = gather_report(found, "complaint")
+    series = data.series(data.shown[0])
     assert series.truth is not None
     off, plain = (100 * abs(v - series.truth).mean() for v in (series.share, series.counted))
-    key = chart_key(series, reference=facts.reference)
+    key = chart_key(series, reference=data.reference)
     return (
         "<h2>1. Complaints, month by month</h2><p>Somebody labelled some messages to a bicycle "
         "hire, half of them complaints. How many of each month's messages complain? Counting what "

@@ -138,7 +138,7 @@ def fit(
             verbose=sys.stderr.isatty(),
             vectorizer=vectorizer,
             encoding=encoding,
-            say=show_note,
+            on_note=show_note,
             progress=progress,
         )
     model.save(output)
@@ -176,7 +176,7 @@ def estimate(
         write_frame(frame, output)
         typer.echo(f"Wrote {output}", err=True)
     elif show == "table":
-        from headcount.tables.words import shares_text
+        from headcount.tables.formatting import shares_text
 
         typer.echo(shares_text(frame, level))
     else:
@@ -233,9 +233,9 @@ def monitor(
     time_zone: TimeZone = None,
 ) -> None:
     """Tell which groups changed beyond chance since a reference; exit code 1 if any did."""
-    from headcount.inference.diagnostics import LEVEL
     from headcount.tables import first_group
-    from headcount.tables.words import changes_text
+    from headcount.tables.estimation import FIT_LEVEL
+    from headcount.tables.formatting import changes_text
 
     fails = _columns(fail_on) or []
     for name in fails:
@@ -256,7 +256,7 @@ def monitor(
         f"{n} of {total} groups differ from {since} beyond chance (Holm's correction, level "
         f"{level:g})."
     )
-    misfits = int((found.diagnosis.fit < LEVEL).sum())
+    misfits = int((found.diagnosis.fit < FIT_LEVEL).sum())
     if "misfit" in fails:
         typer.echo(
             f"{misfits} of {len(found.groups)} groups have scores that shares do not explain."
@@ -310,16 +310,16 @@ def _columns(text: str | None) -> list[str] | None:
 
 def _praise(model: Model) -> None:
     """What was learnt, and how good it is on bags that it had not seen."""
-    from headcount.tables.words import learnt_text
+    from headcount.tables.formatting import training_text
 
-    q = model.summary["quality"]
-    if q is not None and (q["error"] > q["counting"] + 0.02 or q["coverage"] < 0.8):
+    quality = model.training.quality
+    if quality is not None and quality.is_bad:
         typer.echo(
             "warning: this model does badly on its own labelled rows (see below): are the scores "
             "of the right classes, and on rows that their classifier was not trained on?",
             err=True,
         )
-    typer.echo(learnt_text(model.summary))
+    typer.echo(training_text(model.training))
 
 
 def _only(frame: Frame, name: str | None) -> Frame:

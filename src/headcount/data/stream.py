@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ TYPES = {
     "any": pa.string(),
 }
 Progress = Callable[[int], None]
+Header = Sequence[str]  # names of the columns of a table
 
 
 @dataclass
@@ -103,13 +105,15 @@ def sources(names: Sequence[str], kind: str | None = None) -> list[Source]:
         if name == "-":
             found.append(Source(None, f".{kind or 'csv'}"))
             continue
-        matches = [name] if Path(name).is_file() else sorted(glob.glob(name, recursive=True))
-        files = [Path(m) for m in matches if Path(m).is_file()]
+        matches = [name] if _is_readable(name) else sorted(glob.glob(name, recursive=True))
+        files = [Path(m) for m in matches if _is_readable(m)]
         if not files:
             what = "is a folder" if Path(name).is_dir() else "was not found"
             raise InputError(f"{name!r} {what}: give a file, or a pattern such as 'data/*.csv'.")
         for path in files:
             told = f".{kind}" if kind is not None else table_kind(path).lower()
+            if path.is_fifo() and kind is None:  # a named pipe such as /dev/fd/63
+                told = told if told in KINDS else ".csv"
             if told not in KINDS:
                 raise InputError(
                     f"{path.name!r} is none of {', '.join(KINDS)} (or .gz of a text one): say what "
@@ -121,11 +125,16 @@ def sources(names: Sequence[str], kind: str | None = None) -> list[Source]:
     return found
 
 
+def _is_readable(name: str) -> bool:
+    """Whether there is a file or a pipe of this name."""
+    return Path(name).is_file() or Path(name).is_fifo()
+
+
 def _check_once(found: Sequence[Source]) -> None:
     """Refuse a file that is given twice, under whatever name: its rows would count twice."""
     by_size: dict[int, list[Source]] = {}
     for source in found:
-        if source.path is None:
+        if source.path is None or not source.path.is_file():
             continue
         alike = by_size.setdefault(source.path.stat().st_size, [])
         for other in alike:
@@ -163,8 +172,9 @@ def batches(
     encoding: str = "utf8",
     progress: Progress | None = None,
     reading: Reading | None = None,
+    on_header: Callable[[Source, Header], None] | None = None,
 ) -> Iterator[tuple[Source, pa.RecordBatch]]:
-    """Parts of the tables with these columns, in their order.
+    """Parts of the tables with these columns, in their order; each source is opened once.
 
     Parameters
     ----------
@@ -179,98 +189,99 @@ def batches(
     reading : Reading, optional
         Is told what was doubtful about the files.
     progress : function of the bytes read, or for Parquet of the rows' share of them
+    on_header : function of a source and the names of all its columns, called when it is opened
     """
+    wanted = _Wanted(columns, on_header or (lambda *_: None), progress or (lambda _: None))
     told = reading or Reading()
     for source in found:
         with reading_of(source.name, encoding):
-            for batch in _parts(source, columns, encoding, progress or (lambda _: None), told):
+            for batch in _parts(source, wanted, encoding, told):
                 if batch.num_rows:
                     yield source, batch
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """Columns to read, and the functions that follow the reading."""
+
+    columns: Mapping[str, str]
+    on_header: Callable[[Source, Header], None]
+    progress: Progress
+
+    def check(self, source: Source, header: Header) -> None:
+        """Refuse a table that lacks a column, or has one twice."""
+        self.on_header(source, header)
+        for name in self.columns:
+            choose(f"column of {source.name}", name, header)
+            if list(header).count(name) > 1:
+                raise InputError(f"{source.name} has {name!r} twice: rename one of the columns.")
+
+
 def _parts(
-    source: Source, columns: Mapping[str, str], encoding: str, progress: Progress, told: Reading
+    source: Source, wanted: _Wanted, encoding: str, told: Reading
 ) -> Iterator[pa.RecordBatch]:
     if source.kind == FRAME:
-        return _frame(source, columns)
+        return _frame(source, wanted)
     if source.kind == ".parquet":
-        return _parquet(source, columns, progress)
+        return _parquet(source, wanted)
     if source.kind in SHEETS:
-        return _sheet(source, columns, progress, told)
-    return _text(source, columns, encoding, progress, told)
+        return _sheet(source, wanted, told)
+    return _text(source, wanted, encoding, told)
 
 
-def columns_of(source: Source, encoding: str = "utf8") -> list[str]:
-    """Names of the columns, without reading the rest; nothing is known of standard input."""
-    if source.frame is not None:
-        return list(frame_names(source.frame))
-    if source.path is None:
-        return []
-    with reading_of(source.name, encoding):
-        if source.kind == ".parquet":
-            return list(pq.ParquetFile(source.path).schema_arrow.names)
-        if source.kind in SHEETS:
-            return Sheet(source.path).names
-        with source.path.open("rb") as raw:
-            stream = open_text(raw, source.name, encoding, lambda _: None)
-            if source.kind in JSON:
-                return list(json.open_json(pa.PythonFile(stream, mode="r")).schema.names)
-            return split_head(stream, (), KINDS[source.kind], source.name)[1][0]
-
-
-def _frame(source: Source, columns: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    _check_names(source, columns, list(frame_names(source.frame)))
+def _frame(source: Source, wanted: _Wanted) -> Iterator[pa.RecordBatch]:
+    columns = wanted.columns
+    wanted.check(source, list(frame_names(source.frame)))
     for batch in frame_batches(source.frame, list(columns), ROWS):
         yield cast_cells(batch, columns, source.name)
 
 
-def _parquet(
-    source: Source, columns: Mapping[str, str], progress: Progress
-) -> Iterator[pa.RecordBatch]:
+def _parquet(source: Source, wanted: _Wanted) -> Iterator[pa.RecordBatch]:
+    columns = wanted.columns
     if source.path is None:
         raise InputError("Parquet cannot be read from standard input: give the file's name.")
     with pq.ParquetFile(source.path) as file:
-        _check_names(source, columns, file.schema_arrow.names)
+        wanted.check(source, file.schema_arrow.names)
         total = max(1, file.metadata.num_rows)
         for batch in file.iter_batches(batch_size=ROWS, columns=list(columns)):
-            progress(int(source.size * batch.num_rows / total))
+            wanted.progress(int(source.size * batch.num_rows / total))
             yield cast_cells(batch.select(list(columns)), columns, source.name)
 
 
-def _sheet(
-    source: Source, columns: Mapping[str, str], progress: Progress, told: Reading
-) -> Iterator[pa.RecordBatch]:
+def _sheet(source: Source, wanted: _Wanted, told: Reading) -> Iterator[pa.RecordBatch]:
+    columns = wanted.columns
     if source.path is None:
         raise InputError("Excel cannot be read from standard input: give the file's name.")
     sheet = Sheet(source.path, columns)
-    _check_names(source, columns, sheet.names)
+    wanted.check(source, sheet.names)
     if sheet.others > 1:
         told.sheets[source.name] = sheet.title
     for batch in sheet.batches(columns, ROWS):
         yield cast_cells(batch, columns, source.name)
-    progress(source.size)
+    wanted.progress(source.size)
 
 
 def _text(
-    source: Source, columns: Mapping[str, str], encoding: str, progress: Progress, told: Reading
+    source: Source, wanted: _Wanted, encoding: str, told: Reading
 ) -> Iterator[pa.RecordBatch]:
     def say_bad(n: int) -> None:
         told.bad_lines[source.name] += n
 
     raw: Any = sys.stdin.buffer if source.path is None else source.path.open("rb")
     with raw:
-        stream = open_text(CountedStream(raw, progress), source.name, encoding, say_bad)
+        stream = open_text(CountedStream(raw, wanted.progress), source.name, encoding, say_bad)
         if source.kind in JSON:
-            yield from _json_lines(stream, source, columns)
+            yield from _json_lines(stream, source, wanted)
         else:
-            yield from _csv(stream, source, columns, told)
+            yield from _csv(stream, source, wanted, told)
 
 
 def _csv(
-    stream: Utf8Stream, source: Source, columns: Mapping[str, str], told: Reading
+    stream: Utf8Stream, source: Source, wanted: _Wanted, told: Reading
 ) -> Iterator[pa.RecordBatch]:
+    columns = wanted.columns
     separator, rows = split_head(stream, columns, KINDS[source.kind], source.name)
-    _check_names(source, columns, rows[0])
+    wanted.check(source, rows[0])
     numbers = [rows[0].index(name) for name, kind in columns.items() if kind in ("number", "any")]
     commas = separator != "," and has_decimal_commas(rows, numbers)
 
@@ -306,9 +317,8 @@ def _csv(
         )
 
 
-def _json_lines(
-    stream: Utf8Stream, source: Source, columns: Mapping[str, str]
-) -> Iterator[pa.RecordBatch]:
+def _json_lines(stream: Utf8Stream, source: Source, wanted: _Wanted) -> Iterator[pa.RecordBatch]:
+    columns = wanted.columns
     types = {"number": pa.float64(), "text": pa.string(), "date": pa.string()}
     if stream.peek_head().lstrip().startswith("["):
         raise InputError(
@@ -324,9 +334,21 @@ def _json_lines(
     reader = json.open_json(
         pa.PythonFile(stream, mode="r"), json.ReadOptions(block_size=BLOCK), options
     )
-    _check_names(source, columns, reader.schema.names)
-    for batch in reader:
+    first_batch = next(iter(reader), None)
+    # Columns of the explicit schema are in the reader's schema even if no line has them.
+    asked = {name for name, kind in columns.items() if kind in types} - set(first)
+    header = [
+        name
+        for name in reader.schema.names
+        if name not in asked or (first_batch is not None and _has_values(first_batch, name))
+    ]
+    wanted.check(source, header)
+    for batch in chain([] if first_batch is None else [first_batch], reader):
         yield cast_cells(batch.select(list(columns)), columns, source.name)
+
+
+def _has_values(batch: pa.RecordBatch, name: str) -> bool:
+    return bool(batch.column(name).null_count < batch.num_rows)
 
 
 def _first_object(head: str) -> dict[str, Any]:
@@ -335,10 +357,3 @@ def _first_object(head: str) -> dict[str, Any]:
     except ValueError:  # which the reader of the file will explain
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _check_names(source: Source, columns: Mapping[str, str], there: Sequence[str]) -> None:
-    for name in columns:
-        choose(f"column of {source.name}", name, there)
-        if list(there).count(name) > 1:
-            raise InputError(f"{source.name} has {name!r} twice: rename one of the columns.")

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from headcount._core.types import Bools, Floats, Ints
-from headcount.exceptions import InputError
 from headcount.inference.intervals import Interval, bounds, truncated_normal
 from headcount.inference.labelled_error import LabelledError
 from headcount.kernels.random import keyed_uniforms
@@ -111,16 +110,18 @@ class Draws:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Draws]) -> Draws:
-        """Draws of the bags of all parts, which come from one quantifier."""
+        """Draws of the bags of all parts, which come from one quantifier.
+
+        Values are kept if all parts have some.
+        """
         if len(parts) == 1:
             return parts[0]
         names = ("estimates", "mean", "variance", "sizes", "labelled_share", "keys", "known")
         joined: dict[str, Any] = {n: np.concatenate([getattr(p, n) for p in parts]) for n in names}
         given = [p.values for p in parts if p.values is not None]
         values = np.concatenate(given) if len(given) == len(parts) else None
-        if given and values is None:
-            values = np.concatenate([p.array() for p in parts])
-        return replace(parts[0], **joined, values=values)
+        first = next((p for p in parts if p.labelled is not None), parts[0])
+        return replace(first, **joined, values=values)
 
     def array(self) -> Floats:
         """Values of shape (bags, replicates, classes), each on the simplex."""
@@ -144,6 +145,9 @@ class Draws:
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> Interval:
         """Highest-density interval of each class, from the moments.
 
+        A bound less than half an item from 0 or 1 is moved there: in a bag of three items, a share
+        is 0 or at least 1/3 (continuity correction).
+
         Parameters
         ----------
         simultaneous : bool
@@ -154,18 +158,22 @@ class Draws:
             levels = np.concatenate([self._joint_levels(p, v, level) for p, v in self.chunks()])
             levels = levels[:, None]
         low, high = bounds(self.mean, self.variance, levels)
+        half = 0.5 / np.maximum(self.sizes, 1.0)[:, None]
+        low, high = np.where(low < half, 0.0, low), np.where(high > 1.0 - half, 1.0, high)
         open_ = ~self.known[:, None]
         low = np.where(open_, 0.0, np.minimum(low, self.estimates))
         high = np.where(open_, 1.0, np.maximum(high, self.estimates))
         return Interval(self.classes, self.estimates, low, high, self.variance, level)
 
-    def scaled(self, factor: Floats | float) -> Draws:
-        """Draws whose standard deviations are multiplied by a factor."""
-        if self.values is not None:
-            around = self.mean[:, None, :] + (self.values - self.mean[:, None, :]) * factor
-            moved = clip_and_normalise(around.reshape(-1, around.shape[2])).reshape(around.shape)
-            return replace(self, variance=self.variance * factor**2, values=moved)
-        return replace(self, variance=self.variance * factor**2)
+    def inflated(self, error: Floats) -> Draws:
+        """Draws with a further independent error of this standard deviation."""
+        total = self.variance + error**2
+        share = self.labelled_share * self.variance / np.maximum(total, 1e-300)
+        return replace(self, variance=total, labelled_share=share).smooth()
+
+    def smooth(self) -> Draws:
+        """Same moments without given values."""
+        return replace(self, values=None)
 
     def about(self, estimates: Floats) -> Draws:
         """Same draws with other point estimates, which the intervals reach to."""
@@ -205,12 +213,23 @@ class Draws:
         extra += self.mean * (1 - self.mean) * (self.variance <= 0) / n
         total = self.variance + extra
         share = self.labelled_share * self.variance / np.maximum(total, 1e-300)
-        drawn = replace(self, variance=total, labelled_share=share)
-        if self.values is None:
-            return drawn
-        noise = self._sampling_scores() * np.sqrt(extra)[:, None, :]
-        moved = clip_and_normalise((self.values + noise).reshape(-1, noise.shape[2]))
-        return replace(drawn, values=moved.reshape(noise.shape))
+        return replace(self, variance=total, labelled_share=share).smooth()
+
+    def shrunk(self, mean: Floats, variance: Floats, weight: Floats) -> Draws:
+        """Draws of weighted means of these and of something that is independent of them.
+
+        Parameters
+        ----------
+        mean, variance : arrays of shape (bags, classes)
+            Moments of the weighted means; the means are also the estimates.
+        weight : array of shape (bags, 1)
+            Of these draws.
+        """
+        own = np.minimum(weight**2 * self.variance * self.known[:, None], variance)
+        share = self.labelled_share * own / np.maximum(variance, 1e-300)
+        moments: Any = {"estimates": mean, "mean": mean, "variance": variance}
+        known = np.ones(len(self), dtype=bool)
+        return replace(self, **moments, labelled_share=share, known=known).smooth()
 
     def union(self, owner: Ints, weights: Floats | None = None) -> Draws:
         """Draws of bags that are merged, as weighted means of their draws, replicate by replicate.
@@ -244,19 +263,22 @@ class Draws:
         merged = Draws.of_values(np.asarray(names), np.column_stack(parts), values, self.sizes)
         return replace(merged, keys=self.keys, known=self.known, seed=self.seed)
 
-    def differences(self, reference: Draws) -> tuple[Floats, Floats]:
-        """Mean and variance of each bag's difference from the one bag of a reference.
+    def changes(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Differences of bags from a weighted mean of bags, and their variances.
 
-        The error due to the labelled items cancels as far as the prevalences agree.
+        The error due to the labelled items cancels as far as prevalences agree; sampling variances
+        add up.
+
+        Parameters
+        ----------
+        weights : array of shape (bags,)
+            Weight of each bag in the mean, summing to 1.
         """
-        if self.n_replicates != reference.n_replicates:
-            raise InputError("draws that are compared need the same number of replicates.")
-        base = reference.array()[0]
-        mean, variance = np.empty((2, *self.mean.shape))
-        for part, drawn in self.chunks():
-            gap = drawn - base
-            mean[part], variance[part] = gap.mean(axis=1), gap.var(axis=1)
-        return mean, variance
+        gap = self.mean - weights @ self.mean
+        if self.labelled is None:
+            return gap, self.variance + weights**2 @ self.variance
+        sampling = self.variance * (1.0 - self.labelled_share)
+        return gap, self.labelled.variance(gap) + sampling + weights**2 @ sampling
 
     def _sampling_scores(self) -> Floats:
         """Standard normal scores with the correlations of multinomial counts at the means."""

@@ -1,4 +1,4 @@
-"""Goodness of fit: does a change of class prevalences explain the scores of a bag?
+"""Goodness of fit of a mixture of the classes to the scores of a bag.
 
 Under label shift the histogram of a bag's scores is a mixture of the histograms of the classes. The
 test looks for the nearest mixture by weighted least squares and compares the distance with those of

@@ -32,6 +32,10 @@ class LabelledError:
 
     effects: Floats
 
+    def scaled(self, factor: float) -> LabelledError:
+        """Errors multiplied by a factor."""
+        return LabelledError(self.effects * factor)
+
     @cached_property
     def moments(self) -> Floats:
         """Mean products of effects, of shape (classes, classes, classes)."""

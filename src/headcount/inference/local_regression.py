@@ -122,7 +122,7 @@ def _simulate_near(
 def _pilot(
     simulator: Simulator, estimates: Floats, sizes: Ints, pull: Floats
 ) -> tuple[Floats, Floats]:
-    """Bias, and the symmetric root of the covariance of estimates, at prevalences pulled to equal ones."""
+    """Bias of estimates and the symmetric root of their covariance, at more even prevalences."""
     k = estimates.shape[1]
     start = estimates * (1 - pull) + pull / k
     shares = np.repeat(start[:, None, :], PILOT_BAGS, axis=1)

@@ -133,8 +133,7 @@ class RandomEffects:
         variance = np.where(draws.known[:, None], draws.variance, UNINFORMATIVE_VARIANCE)
         own = np.zeros(draws.mean.shape, dtype=np.int64) if own is None else own
         data = GroupData(draws.estimates, variance, draws.sizes, poor_fit, own)
-        shrunk = draws.shrunk(*self.moments(data, target))
-        return shrunk if target == "bag" else replace(shrunk, step=None)
+        return draws.shrunk(*self.moments(data, target))
 
     @property
     def excess_error(self) -> Floats:

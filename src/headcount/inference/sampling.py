@@ -67,25 +67,25 @@ def draw_prevalences(
 
     Notes
     -----
-    Of the posterior variance at the size that was simulated, the part due to the labelled items is
-    multiplied by the squared calibration factor. The rest, which is sampling variance, is inversely
-    proportional to the bag's size.
+    The posterior variance at the size that was simulated is multiplied by the squared calibration
+    factor. The part that is not due to the labelled items is sampling variance, and inversely
+    proportional to the size of a bag beyond that.
     """
     estimates, scorer = quantifier.estimate(views), quantifier.scorer_
     if quantifier.flat_ is not None or not has_signal(scorer.scores, scorer.codes):
         return Draws.uninformative(scorer.classes, estimates, sizes)
-    twin = quantifier.simulation_twin()
+    twin, scale = quantifier.simulation_twin(), quantifier.width_scale_
     centres = estimates if twin is quantifier else twin.estimate(views)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # simulated bags have nothing to tell the user
         simulator = make_simulator(quantifier, settings.random_state)
         mean, variance = posterior_moments(simulator, centres, sizes, settings.n_draws)
-        labelled = labelled_error(simulator)
+        labelled = labelled_error(simulator).scaled(scale)
+    variance = variance * scale**2
     share = np.clip(labelled.variance(mean) / np.maximum(variance, 1e-18), 0.0, 1.0)
-    from_labels = variance * share * _scale(quantifier) ** 2
-    sampling = variance * (1 - share)
-    sampling = sampling * np.minimum(simulator.max_size / sizes, 1.0)[:, None]
-    total = from_labels + sampling
+    from_labels = variance * share
+    larger = np.minimum(simulator.max_size / sizes, 1.0)[:, None]
+    total = from_labels + variance * (1 - share) * larger
     return Draws(
         scorer.classes,
         estimates,
@@ -105,7 +105,3 @@ def keys_of(views: Sequence[View]) -> NDArray[np.uint64]:
     """Hash of each bag's scores by the first classifier."""
     scores, bags = views[0]
     return content_keys(scores, bags.indptr, bags.indices)
-
-
-def _scale(quantifier: Scored) -> float:
-    return float(np.nan_to_num(quantifier.width_scale_, nan=1.0))

@@ -89,7 +89,8 @@ class SmallGroups:
     calibrator : fitted calibrator, optional
         Of the raw scores. By default the scorer's, or else one that is fitted here.
     labelled : LabelledError, optional
-        Errors of the replicates of other draws that are to be combined with these.
+        Errors of the replicates of other draws that are to be combined with these; without it the
+        error of the labelled items counts as sampling variance.
     random_state : int, default 0
     """
 
@@ -158,17 +159,17 @@ class SmallGroups:
         # Means of finite draws differ for that reason alone.
         from_labels = np.maximum(between - within / DRAWS_PER_CALIBRATOR, 0.0)
         total = within + between
+        share = from_labels / np.maximum(total, 1e-300)
         draws = Draws(
             self.classes,
             mean,
             mean,
             total,
             bags.sizes.astype(np.float64),
-            from_labels / np.maximum(total, 1e-300),
+            np.zeros_like(share) if self.labelled is None else share,
             keys,
             np.ones(len(bags), dtype=bool),
             self.labelled,
-            step=1.0 / np.maximum(bags.sizes, 1),
             seed=self.random_state,
         )
         if self.labelled is not None:

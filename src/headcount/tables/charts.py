@@ -7,6 +7,7 @@ the picture, dots are lines without length, and all text is HTML.
 from __future__ import annotations
 
 from html import escape
+from importlib import resources
 
 import numpy as np
 
@@ -14,83 +15,12 @@ from headcount._core.types import Floats
 from headcount.tables.series import Series, between, percent, runs_of
 
 WIDE, HIGH = 1000, 200  # of the picture, in its own units
-FINE = 80  # points from which on dots are small, and most are left out
-ROOM = WIDE / 10  # for the name of a period
-SHORT = 8  # letters of a period's name that a narrow screen has room for four times
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
-CHART_STYLE = """
-:root { --est: light-dark(#0b62a4, #6db7f2); --count: light-dark(#b35900, #f0a04b);
-  --changed: light-dark(#c2185b, #ff7aa8); }
-.chart { display: grid; grid-template-columns: 2.8rem 1fr; margin: .4rem 0 1.2rem; }
-.chart .ys, .chart .xs { position: relative; font-size: .75rem; opacity: .85; }
-.chart .ys span { position: absolute; right: .4rem; transform: translateY(50%);
-  white-space: nowrap; }
-.chart .xs { grid-column: 2; height: 1.3rem; }
-.chart .xs span { position: absolute; transform: translateX(-50%); white-space: nowrap; }
-.chart .xs span:first-child { transform: none; }
-.chart .xs span.end { transform: translateX(-100%); }
-.chart svg { width: 100%; height: 15rem; display: block; overflow: visible; }
-.small .chart svg { height: 7rem; } .small .mid, .small .minor { display: none; }
-.chart path, .chart line { vector-effect: non-scaling-stroke; fill: none; stroke-linecap: round; }
-.chart .grid { stroke: var(--line); stroke-width: 1; }
-.chart .band { fill: var(--est); opacity: .22; stroke: none; }
-.chart .est { stroke: var(--est); stroke-width: 2; }
-.chart .dot { stroke: var(--est); stroke-width: 7; } .chart .dot.changed { stroke: var(--changed); }
-.chart .dot.fine { stroke-width: 3.5; } .chart .pillar { fill: var(--est); opacity: .6; }
-.chart .hole { stroke: light-dark(#fff, #16181c); stroke-width: 3.5; }
-.chart .hole.fine { stroke-width: 1.5; }
-.chart .count { stroke: var(--count); stroke-width: 1.6; stroke-dasharray: 2 5; }
-.chart .true { stroke: currentColor; stroke-width: 4; }
-.chart .since { stroke: var(--changed); stroke-width: 1.2; stroke-dasharray: 5 4; }
-.chart .hit { fill: transparent; } .chart .hit:hover { fill: var(--soft); }
-.key { display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; font-size: .85rem; opacity: .9; }
-.key i { display: inline-block; width: 1.1rem; height: .55rem; margin-right: .35rem;
-  border-radius: 3px; }
-.small { display: grid; gap: 0 1.5rem;
-  grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); }
-.small h3 { margin: .6rem 0 .2rem; font-size: 1rem; }
-.bargrid { display: grid; gap: 0 2rem;
-  grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); }
-.bars { display: grid; grid-template-columns: minmax(3rem, max-content) minmax(5rem, 1fr) auto;
-  gap: .15rem .7rem; max-width: 56rem;
-  align-items: center; font-size: .9rem; font-variant-numeric: tabular-nums; }
-.bars .name { overflow-wrap: anywhere; } .bars .rail { position: relative; height: 1rem;
-  background: var(--soft); border-radius: 3px; }
-.bars .rail b, .bars .rail i, .bars .rail u { position: absolute; top: .15rem; height: .7rem; }
-.bars .rail b { background: var(--est); opacity: .35; border-radius: 3px; }
-.bars .rail i { width: 3px; background: var(--est); margin-left: -1px; }
-.bars .rail u { width: 2px; background: var(--count); top: 0; height: 1rem; }
-.bars .rail s { position: absolute; width: 4px; height: 4px; margin-left: -2px; top: .35rem;
-  border-radius: 50%; background: currentColor; }
-.bars .changed i { background: var(--changed); } .bars .changed b { background: var(--changed); }
-#tip { position: fixed; z-index: 9; pointer-events: none; padding: .35rem .6rem; font-size: .85rem;
-  border-radius: 5px; background: light-dark(#1b1d21, #e6e6e6); color: light-dark(#fff, #16181c);
-  max-width: 18rem; }
-@media (max-width: 600px) { .bars { font-size: .8rem; gap: .15rem .4rem; }
-  .xs .minor, .long .mid { display: none; } .chart svg { height: 11rem; } }
-"""
 
-# Shows the numbers under a finger or a pointer; without it the browser's own tips do.
-SCRIPT = """
-(() => {
-  const tip = document.createElement('div'); tip.id = 'tip'; tip.hidden = true;
-  document.body.append(tip);
-  const show = e => {
-    const hit = e.target.closest && e.target.closest('.hit');
-    if (!hit) { tip.hidden = true; return; }
-    const title = hit.querySelector('title');
-    if (title) { hit.dataset.tip = title.textContent; title.remove(); }
-    if (hit.hasAttribute('title')) {
-      hit.dataset.tip = hit.getAttribute('title'); hit.removeAttribute('title');
-    }
-    tip.textContent = hit.dataset.tip; tip.hidden = false;
-    const x = Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 6);
-    tip.style.left = Math.max(6, x) + 'px'; tip.style.top = (e.clientY + 16) + 'px';
-  };
-  document.addEventListener('pointermove', show); document.addEventListener('pointerdown', show);
-})();
-"""
+def asset(name: str) -> str:
+    """Text of a style sheet or script of the page."""
+    return (resources.files("headcount.tables") / "assets" / name).read_text("utf8")
 
 
 def scale_top(highest: float) -> float:
@@ -168,16 +98,18 @@ def histogram(series: Series, top: float) -> str:
 
 def chart_key(series: Series, reference: str | None) -> str:
     """What the lines mean."""
-    found = ["<span><i style='background:var(--est)'></i>estimated, with its interval</span>"]
-    found.append("<span><i style='background:var(--count)'></i>what counting would say</span>")
+    keys = [
+        "<i style='background:var(--est)'></i>estimated, with its interval",
+        "<i style='background:var(--count)'></i>what counting would say",
+    ]
     if series.truth is not None:
-        found.append("<span><i style='background:currentColor;width:.5rem'></i>true share</span>")
+        keys.append("<i style='background:currentColor;width:.5rem'></i>true share")
     if series.changed.any() and reference:
         text = f"differs from {escape(reference)} beyond chance"
-        found.append(f"<span><i style='background:var(--changed)'></i>{text}</span>")
+        keys.append(f"<i style='background:var(--changed)'></i>{text}")
     if series.flagged.any():
-        found.append("<span>○ with a warning</span>")
-    return f"<div class=key>{''.join(found)}</div>"
+        keys.append("○ with a warning")
+    return f"<div class=key>{''.join(f'<span>{key}</span>' for key in keys)}</div>"
 
 
 def _y(values: Floats, top: float) -> Floats:
@@ -198,9 +130,8 @@ def _band(x: Floats, low: Floats, high: Floats, top: float) -> str:
         return ""
     if len(x) == 1:  # a period on its own has a bar
         x, low, high = np.array([x[0] - 3, x[0] + 3]), np.repeat(low, 2), np.repeat(high, 2)
-    there = [f"{a:.1f} {b:.1f}" for a, b in zip(x, high, strict=True)]
-    back = [f"{a:.1f} {b:.1f}" for a, b in zip(x[::-1], low[::-1], strict=True)]
-    return f'<path class=band d="M{"L".join([*there, *back])}Z" />'
+    outline = zip(np.append(x, x[::-1]), np.append(high, low[::-1]), strict=True)
+    return f'<path class=band d="M{"L".join(f"{a:.1f} {b:.1f}" for a, b in outline)}Z" />'
 
 
 def _line(x: Floats, values: Floats, top: float, kind: str) -> str:
@@ -209,18 +140,21 @@ def _line(x: Floats, values: Floats, top: float, kind: str) -> str:
 
 
 def _dot(x: float, series: Series, i: int, top: float) -> str:
-    y = float(_y(series.share[i : i + 1], top)[0])
-    found = ""
-    many = len(series.names) > FINE
+    def mark(kind: str, share: Floats) -> str:
+        y = float(_y(share[i : i + 1], top)[0])
+        return f'<path class="{kind}{fine}" d="M{x:.1f} {y:.1f}h0" />'
+
+    many = len(series.names) > 80  # dots are then small, and most are left out
+    fine = " fine" * many
+    marks = ""
     if not many or series.flagged[i] or series.changed[i]:
-        kind = "dot" + " changed" * bool(series.changed[i]) + " fine" * many
-        found = f'<path class="{kind}" d="M{x:.1f} {y:.1f}h0" />'
+        marks = mark("dot" + " changed" * bool(series.changed[i]), series.share)
     if series.flagged[i]:
-        found += f'<path class="hole{" fine" * many}" d="M{x:.1f} {y:.1f}h0" />'
+        marks += mark("hole", series.share)
     if series.truth is not None and not np.isnan(series.truth[i]):
-        at = float(_y(series.truth[i : i + 1], top)[0])
-        found += f'<path class=true d="M{x:.1f} {at:.1f}h0" />'
-    return found
+        fine = ""
+        marks += mark("true", series.truth).replace('"true"', "true")
+    return marks
 
 
 def _hits(x: Floats, series: Series) -> list[str]:
@@ -233,39 +167,35 @@ def _hits(x: Floats, series: Series) -> list[str]:
 
 
 def _y_labels(top: float) -> str:
-    marks = ((0, "0"), (50, _mark(top / 2)), (100, _mark(top)))
-    return (
-        "<div class=ys>"
-        + "".join(f"<span style='bottom:{at}%'>{text}</span>" for at, text in marks)
-        + "</div>"
-    )
+    marks = ((0, "0"), (50, _tick(top / 2)), (100, _tick(top)))
+    spans = "".join(f"<span style='bottom:{at}%'>{text}</span>" for at, text in marks)
+    return f"<div class=ys>{spans}</div>"
 
 
-def _mark(share: float) -> str:
+def _tick(share: float) -> str:
     return percent(share).replace(".0 %", " %")
 
 
-def _named_places(x: Floats) -> list[int]:
-    """Points that are named below a chart: the ends, and some between that have room."""
-    found = [0]
+def _labelled_points(x: Floats) -> list[int]:
+    """Points that are named below a chart: the ends, and some between with enough room."""
+    room = WIDE / 10
+    chosen = [0]
     for target in np.linspace(x[0], x[-1], 7)[1:-1]:
         i = int(np.abs(x - target).argmin())
-        if x[i] - x[found[-1]] >= ROOM and x[-1] - x[i] >= ROOM:
-            found.append(i)
-    return found if len(x) == 1 else [*found, len(x) - 1]
+        if x[i] - x[chosen[-1]] >= room and x[-1] - x[i] >= room:
+            chosen.append(i)
+    return chosen if len(x) == 1 else [*chosen, len(x) - 1]
 
 
 def _x_labels(series: Series, x: Floats) -> str:
     """Names of some periods: fewer on a narrow screen, the first and the last in a small chart."""
-    n = len(x)
-    chosen = _named_places(x)
-    found = []
-    for place, i in enumerate(chosen):
+    spans = ""
+    for place, i in enumerate(_labelled_points(x)):
         kind = "minor" if place % 2 else "mid"
-        kind = "end" if i == n - 1 > 0 else ("" if i == 0 else kind)
+        kind = "end" if i == len(x) - 1 > 0 else ("" if i == 0 else kind)
         text = escape(series.names[i])
-        found.append(
-            f"<span{f' class={kind}' * bool(kind)} style='left:{x[i] / WIDE:.1%}'>{text}</span>"
-        )
-    kind = "xs" if max(map(len, series.names)) <= SHORT else '"xs long"'
-    return f"<div class={kind}>{''.join(found)}</div>"
+        attribute = f" class={kind}" if kind else ""
+        spans += f"<span{attribute} style='left:{x[i] / WIDE:.1%}'>{text}</span>"
+    is_long = max(map(len, series.names)) > 8  # letters: four names fit on a narrow screen
+    kind = '"xs long"' if is_long else "xs"
+    return f"<div class={kind}>{spans}</div>"

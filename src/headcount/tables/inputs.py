@@ -1,4 +1,4 @@
-"""What a model looks at: the columns of a table, and the items that their rows become."""
+"""Input columns of a model, and the items that rows of a table become."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Inputs:
 
     kind: str
     columns: tuple[str, ...]
-    turned: bool = False  # whether a single column of scores is of the first class
-    middle: float = 0.5  # of a single column, from which on a row counts as of its class
+    flipped: bool = False  # whether a single column of scores is of the first class
+    middle: float = 0.5  # of a single column: the score from which a row counts as of its class
 
     def __post_init__(self) -> None:
         choose("kind of input", self.kind, KINDS)
@@ -48,7 +48,7 @@ class Inputs:
         return self.columns[:1] if self.kind in ("text", BOTH) else ()
 
     def of(self, batch: pa.RecordBatch) -> tuple[Any, Bools]:
-        """Items of a part of a table, and which of its rows hold one."""
+        """Items of a batch, and which of its rows have one."""
         if self.kind == "text":
             return _texts(batch.column(self.columns[0]))
         if self.kind == "scores":
@@ -57,13 +57,13 @@ class Inputs:
         for j, name in enumerate(self.columns):
             cells[:, j] = batch.column(name).to_pylist()
         if self.kind == BOTH:  # a row without a text is left out, whatever else it has
-            there = _texts(batch.column(self.columns[0]))[1]
+            present = _texts(batch.column(self.columns[0]))[1]
         else:
-            there = np.array([any(v not in (None, "") for v in row) for row in cells], dtype=bool)
-        return cells[there], there
+            present = np.array([any(v not in (None, "") for v in row) for row in cells], dtype=bool)
+        return cells[present], present
 
     def front(self, items: Any, vectorizer: str) -> Any:
-        """What makes vectors of texts, of features, or of both side by side."""
+        """Transformer of texts, of features, or of both side by side."""
         if self.kind == "text":
             return make_vectorizer(vectorizer)
         if self.kind == "features":
@@ -77,27 +77,24 @@ class Inputs:
         matrix = np.column_stack(
             [batch.column(c).to_numpy(zero_copy_only=False) for c in self.columns]
         )
-        there = np.ones(batch.num_rows, dtype=bool)
-        whole = matrix
-        if not np.isfinite(matrix.sum()):  # one look at all cells is cheaper than at each row
-            there = ~np.isnan(matrix).any(axis=1)
-            whole = matrix[there]
-        if len(self.columns) == 1:
-            return self.pair(whole[:, 0]), there
-        return whole, there
+        present = np.ones(batch.num_rows, dtype=bool)
+        if not np.isfinite(matrix.sum()):  # one check of all cells is cheaper than one per row
+            present = ~np.isnan(matrix).any(axis=1)
+            matrix = matrix[present]
+        return self.pair(matrix[:, 0]) if len(self.columns) == 1 else matrix, present
 
     def pair(self, scores: Floats) -> Floats:
         """Scores of both classes from those of a single column."""
         rest = 2 * self.middle - scores
-        return np.column_stack([scores, rest] if self.turned else [rest, scores])
+        return np.column_stack([scores, rest] if self.flipped else [rest, scores])
 
 
 def _texts(column: pa.Array) -> tuple[NDArray[Any], Bools]:
     """Texts that are not empty, and which rows these are."""
     length = pc.utf8_length(pc.utf8_trim_whitespace(column))
     full = pc.fill_null(pc.greater(length, 0), False)
-    there = np.asarray(full.to_numpy(zero_copy_only=False), dtype=bool)
-    return np.array(column.filter(full).to_pylist(), dtype=object), there
+    present = np.asarray(full.to_numpy(zero_copy_only=False), dtype=bool)
+    return np.array(column.filter(full).to_pylist(), dtype=object), present
 
 
 def _encoder(cells: NDArray[Any]) -> ColumnTransformer:

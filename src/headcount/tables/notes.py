@@ -1,24 +1,23 @@
-"""What there is to say about a table: small objects, worded for each reader at the edge."""
+"""Notes about tables: small records, worded where they are shown."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from headcount.data.stream import Reading
 
-MOST = 30  # names that are listed
-
 
 @dataclass(frozen=True)
 class Note:
-    """Something that was noticed.
+    """An observation about a table.
 
     Attributes
     ----------
-    kind : one of `KINDS`
-    count : how many rows
-    subject : column, class or kind of input that it is about
-    names : values, groups or columns that it is about
+    kind : one of `TEMPLATES`
+    count : number of rows
+    subject : column, class or kind of input
+    names : values, groups or columns
     """
 
     kind: str
@@ -27,18 +26,20 @@ class Note:
     names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        more = f" and {len(self.names) - MOST} more" if len(self.names) > MOST else ""
-        words = {
-            "count": f"{self.count:,}",
-            "subject": self.subject,
-            "bare": ", ".join(self.names),
-            "names": ", ".join(map(repr, self.names[:MOST])) + more,
-        }
-        return KINDS[self.kind].format(**words)
+        listed, rest = self.names[:30], len(self.names) - 30
+        return TEMPLATES[self.kind].format(
+            count=f"{self.count:,}",
+            subject=self.subject,
+            bare=", ".join(self.names),
+            names=", ".join(map(repr, listed)) + (f" and {rest} more" if rest > 0 else ""),
+        )
+
+
+Notify = Callable[[Note], None]
 
 
 def reading_notes(reading: Reading) -> list[Note]:
-    """What was doubtful about files."""
+    """Notes about doubtful content of files."""
     return [
         *(Note("bad lines", n, name) for name, n in reading.bad_lines.items()),
         *(Note("bad rows", n, name) for name, n in reading.bad_rows.items()),
@@ -47,8 +48,8 @@ def reading_notes(reading: Reading) -> list[Note]:
     ]
 
 
-# What the library itself says; commands add what to do about it in their own words.
-KINDS = {
+# The library's own wording; commands add the option that would help.
+TEMPLATES = {
     "no item": "{count} rows without {subject} were left out.",
     "no label": "{count} rows without a label were left out.",
     "no weight": "{count} rows without a weight above 0 were left out.",

@@ -1,4 +1,4 @@
-"""The practitioner's page: the answer in words first, then charts, warnings, table, and how."""
+"""The report page: the answer in words first, then charts, warnings, the table, and methods."""
 
 from __future__ import annotations
 
@@ -6,61 +6,39 @@ import re
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from headcount._core.files import write_text
-from headcount.exceptions import InputError
-from headcount.inference.diagnostics import LEVEL
 from headcount.report.page import frame_table, page
 from headcount.tables.charts import (
-    CHART_STYLE,
-    SCRIPT,
+    asset,
     bar_chart,
     chart_key,
     histogram,
     scale_top,
     time_chart,
 )
-from headcount.tables.facts import (
-    CARDS,
-    OTHERS,
-    Facts,
+from headcount.tables.estimation import FIT_LEVEL
+from headcount.tables.formatting import training_text
+from headcount.tables.report_data import (
+    ReportData,
     change_sentence,
-    gather_facts,
+    gather_report,
     most_different,
     spoken,
 )
-from headcount.tables.result import Count
+from headcount.tables.result import GroupShares
 from headcount.tables.series import Series, between, percent
 from headcount.tables.trust import judge_trust, list_warnings
-from headcount.tables.words import learnt_text
 
-MULTIPLES = 11  # classes with a small chart of their own
-COMPARABLE = 0.25  # of the largest share: classes above it have one scale
-LONG = 12  # groups from which on bars of many classes are folded away
-BARS = 60  # groups that can be named one by one
-CELLS = 2000  # of the table
-ENDS = 30  # groups of a shortened table
-
-PAGE_STYLE = """
-.cards { display: grid; gap: .8rem; margin: 1rem 0;
-  grid-template-columns: repeat(auto-fit, minmax(12.5rem, 1fr)); }
-.whole { white-space: nowrap; }
-.card { border: 1px solid var(--line); border-radius: 8px; padding: .7rem 1rem; }
-.card .big { font-size: 2.1rem; line-height: 1.2; font-weight: 650; }
-.card p { margin: .3rem 0 0; } .card .what { opacity: .85; }
-.trust { border-left: 5px solid; padding: .3rem .9rem; margin: 1rem 0; }
-.trust.good { border-color: #2e9e5b; } .trust.care { border-color: #d99100; }
-.trust.bad { border-color: #d0342c; }
-@media (max-width: 600px) { th, td { padding: .2rem .3rem; font-size: .8rem; } }
-"""
+FIRST_CLASSES = 4  # cards that fit on the first screen (layout)
+MAX_BARS = 60  # groups that have a bar of their own (layout)
 
 
 @dataclass(frozen=True)
 class Page:
-    """A whole HTML page that needs nothing from elsewhere; a notebook shows it in a frame."""
+    """A self-contained HTML page; a notebook shows it in a frame."""
 
     html: str
 
@@ -73,226 +51,225 @@ class Page:
         return f'<iframe srcdoc="{inside}" width="100%" height="900" style="border:0"></iframe>'
 
 
-def make_page(found: Count, title: str, only: str | None = None) -> Page:
-    """The page about a count; `only` names the class that it is about."""
-    if found.model is None:
-        raise InputError("the page needs the model that counted: use Model.estimate.")
-    facts = gather_facts(found, only)
-    summary = found.model.summary
+def make_page(shares: GroupShares, title: str, only: str | None = None) -> Page:
+    """The page about shares of groups; `only` names the class that it is about."""
+    data = gather_report(shares, only)
+    level, text = judge_trust(data, shares.model.training.quality)
     body = [
         f"<h1>{escape(title)}</h1>",
-        _about(facts),
-        _cards(facts),
-        _trust(facts, summary.get("quality")),
-        _charts(facts),
-        _warnings(facts),
-        _table(facts),
-        _how(facts, summary),
-        f"<script>{SCRIPT}</script>",
+        _about(data),
+        _cards(data),
+        f'<div class="trust {level}"><b>Can it be trusted?</b> {escape(text)}</div>',
+        _charts(data),
+        _warnings(data),
+        _table(data),
+        _methods(data),
+        f"<script>{asset('tips.js')}</script>",
     ]
-    style = CHART_STYLE + PAGE_STYLE
+    style = asset("charts.css") + asset("page.css")
     return Page(page(title, "\n".join(part for part in body if part), style))
 
 
-def _about(facts: Facts) -> str:
+def _about(data: ReportData) -> str:
     """How many rows, and of which time."""
-    found = facts.found
-    groups = facts.groups
-    ends = [escape(spoken(groups[i], facts.noun)) for i in (0, -1)]
-    span = f", {ends[0]} to {ends[1]}" if facts.over_time else ""
-    loose = int(found.sizes.sum() - found.sizes[facts.keep].sum())
-    what = "date" if facts.over_time else found.by.column
-    span += f"; {loose:,} rows more have no {escape(str(what))}" if loose else ""
-    many = f" in {facts.count_groups(len(groups))}" if len(groups) > 1 else ""
-    left = f"; {found.left_out:,} had nothing to look at" if found.left_out else ""
-    return f"<p class=note>{int(found.sizes[facts.keep].sum()):,} rows{many}{span}{left}.</p>"
+    shares, groups = data.shares, data.groups
+    n = int(shares.sizes[data.keep].sum())
+    loose = int(shares.sizes.sum()) - n
+    text = f"{n:,} rows"
+    if len(groups) > 1:
+        text += f" in {data.count_groups(len(groups))}"
+    if data.over_time:
+        ends = [escape(spoken(groups[i], data.noun)) for i in (0, -1)]
+        text += f", {ends[0]} to {ends[1]}"
+    if loose:
+        missing = "date" if data.over_time else str(shares.by.column)
+        text += f"; {loose:,} rows more have no {escape(missing)}"
+    if shares.rows.left_out:
+        text += f"; {shares.rows.left_out:,} had nothing to look at"
+    return f"<p class=note>{text}.</p>"
 
 
-def _cards(facts: Facts) -> str:
-    classes = facts.shown[:CARDS]
-    last = facts.series(classes[0])
-    when = spoken(last.names[-1], facts.noun) if facts.over_time else ""
+def _cards(data: ReportData) -> str:
+    classes = data.shown[:FIRST_CLASSES]
+    last = data.series(classes[0])
+    when = spoken(last.names[-1], data.noun) if data.over_time else ""
     if last.step > 1:
-        when = f"the last {last.step} {facts.noun}s"
+        when = f"the last {last.step} {data.noun}s"
     cards = [
-        _card(facts.now([c]), facts.names[c], when, change_sentence(facts, facts.series(c)))
+        _card(data.now([c]), data.names[c], when, change_sentence(data, data.series(c)))
         for c in classes
     ]
-    left = len(facts.names) - len(classes)
-    if left > 1 or (left == 1 and len(facts.names) > 2):
-        others = [c for c in range(len(facts.names)) if c not in classes]
-        cards.append(_card(facts.now(others), f"{OTHERS} ({left})", when))
+    others = data.others(classes)
+    if len(others) > 1 or (len(others) == 1 and len(data.names) > 2):
+        cards.append(_card(data.now(others), f"all others ({len(others)})", when))
     return f"<div class=cards>{''.join(cards)}</div>"
 
 
-def _card(now: tuple[float, float, float], name: str, when: str, told: str = "") -> str:
+def _card(now: tuple[float, float, float], name: str, when: str, change: str = "") -> str:
     share, low, high = now
     where = f" in {_unbroken(when)}" if when else ""
+    interval = between(low, high)
+    if not np.isnan(low + high):
+        interval = f"between {between(low, high, 'and')}".replace(" %", "&nbsp;%")
+    below = f"<p>{_unbroken(change).replace(' %', '&nbsp;%')}</p>" if change else ""
     return (
         f"<div class=card><div class=what>{escape(name)}{where}</div>"
-        f"<div class=big>{percent(share)}</div><div>{_sure(low, high)}</div>"
-        + (f"<p>{_unbroken(told).replace(' %', '&nbsp;%')}</p>" if told else "")
-        + "</div>"
+        f"<div class=big>{percent(share)}</div><div>{interval}</div>{below}</div>"
     )
 
 
 def _unbroken(text: str) -> str:
-    """A text whose dates are not torn apart at the end of a line."""
+    """A text whose dates are not broken at the end of a line."""
     return re.sub(r"\d{4}-[\dQ-]+", r"<span class=whole>\g<0></span>", escape(text))
 
 
-def _sure(low: float, high: float) -> str:
-    if np.isnan(low + high):
-        return between(low, high)
-    return f"between {between(low, high, 'and')}".replace(" %", "&nbsp;%")
-
-
-def _trust(facts: Facts, quality: dict[str, Any] | None) -> str:
-    level, said = judge_trust(facts, quality)
-    return f'<div class="trust {level}"><b>Can it be trusted?</b> {escape(said)}</div>'
-
-
-def _charts(facts: Facts) -> str:
-    if len(facts.groups) < 2:
+def _charts(data: ReportData) -> str:
+    if len(data.groups) < 2:
         return ""
-    label = facts.found.model.label if facts.found.model else ""
-    if len(facts.shown) == 1:
-        c = facts.shown[0]
-        series = facts.series(c)
-        head = f"<h2>{escape(label)}: {escape(facts.names[c])}</h2>"
-        if not facts.over_time:
-            series = series.ordered()
-        return head + _key(facts, series) + _chart(facts, series, scale_top(series.top()))
-    classes = facts.shown[:MULTIPLES]
-    named = [(facts.names[c], facts.series(c)) for c in classes]
+    label = escape(data.shares.model.label)
+    if len(data.shown) > 1:
+        return f"<h2>{label}</h2>{_charts_of_classes(data)}"
+    series = data.series(data.shown[0])
+    if not data.over_time:
+        series = series.ordered()
+    head = f"<h2>{label}: {escape(data.names[data.shown[0]])}</h2>"
+    return head + _key(data, series) + _chart(data, series, scale_top(series.top()))
+
+
+def _charts_of_classes(data: ReportData) -> str:
+    """Small charts: frequent classes on one scale, rare ones on another, and the rest together."""
+    classes = data.shown[:11]
+    named = [(data.names[c], data.series(c)) for c in classes]
     tops = [series.top() for _, series in named]
-    large = [top >= COMPARABLE * max(tops) for top in tops]
+    frequent = [n for n, top in zip(named, tops, strict=True) if top >= max(tops) / 4]
+    rare = [n for n, top in zip(named, tops, strict=True) if top < max(tops) / 4]
     changed = np.any([series.changed for _, series in named], axis=0)
-    parts = [f"<h2>{escape(label)}</h2>", _key(facts, replace(named[0][1], changed=changed))]
-    frequent = [n for n, big in zip(named, large, strict=True) if big]
-    long = not facts.over_time and LONG < len(facts.groups) <= BARS  # bars take much room
-    parts.append(_multiples(facts, frequent[: CARDS if long else None]))
-    if long and frequent[CARDS:]:
-        more = _multiples(facts, frequent[CARDS:])
+    parts = [_key(data, replace(named[0][1], changed=changed))]
+    folds = not data.over_time and 12 < len(data.groups) <= MAX_BARS  # bars take much room
+    parts.append(_multiples(data, frequent[: FIRST_CLASSES if folds else None]))
+    if folds and frequent[FIRST_CLASSES:]:
+        more = _multiples(data, frequent[FIRST_CLASSES:])
         parts.append(f"<details><summary>More classes</summary>{more}</details>")
-    rare = [n for n, big in zip(named, large, strict=True) if not big]
-    parts.append(_multiples(facts, rare, "Rarer classes, enlarged"))
-    left = len(facts.names) - len(classes)
+    parts.append(_multiples(data, rare, "Rarer classes, enlarged"))
+    left = len(data.names) - len(classes)
     if left:
-        parts.append(_multiples(facts, [(f"{OTHERS} ({left})", facts.rest(classes))], "Together"))
+        parts.append(
+            _multiples(
+                data, [(f"all others ({left})", data.series(data.others(classes)))], "Together"
+            )
+        )
     return "".join(parts)
 
 
-def _multiples(facts: Facts, named: list[tuple[str, Series]], note: str = "") -> str:
+def _multiples(data: ReportData, named: list[tuple[str, Series]], note: str = "") -> str:
     """Small charts of one scale."""
     if not named:
         return ""
     top = scale_top(max(series.top() for _, series in named))
     head = f"<p class=note>{note}: the scale ends at {percent(top)}.</p>" if note else ""
     charts = "".join(
-        f"<div><h3>{escape(name)}</h3>{_chart(facts, series, top)}</div>" for name, series in named
+        f"<div><h3>{escape(name)}</h3>{_chart(data, series, top)}</div>" for name, series in named
     )
-    kind = "small" if facts.over_time or len(facts.groups) > BARS else "bargrid"
+    kind = "small" if data.over_time or len(data.groups) > MAX_BARS else "bargrid"
     return f"{head}<div class={kind}>{charts}</div>"
 
 
-def _chart(facts: Facts, series: Series, top: float) -> str:
-    if facts.over_time:
+def _chart(data: ReportData, series: Series, top: float) -> str:
+    if data.over_time:
         return time_chart(series, top)
-    if len(series.names) <= BARS:
+    if len(series.names) <= MAX_BARS:
         return bar_chart(series, top)
     return histogram(series, scale_top(float(series.share.max())))
 
 
-def _key(facts: Facts, series: Series) -> str:
-    if not facts.over_time and len(facts.groups) > BARS:
+def _key(data: ReportData, series: Series) -> str:
+    if not data.over_time and len(data.groups) > MAX_BARS:
         return "<p class=note>How many groups have which share.</p>"
-    reference = facts.reference if series.step == 1 else series.names[0]
-    note = f"<p class=note>Each point is the average of {series.step} {facts.noun}s.</p>"
-    key = chart_key(series, reference)
-    return key + note * (series.step > 1)
+    reference = data.reference if series.step == 1 else series.names[0]
+    note = f"<p class=note>Each point is the average of {series.step} {data.noun}s.</p>"
+    return chart_key(series, reference) + note * (series.step > 1)
 
 
-def _warnings(facts: Facts) -> str:
+def _warnings(data: ReportData) -> str:
     """One short list, the worst first, with counts."""
-    total = len(facts.groups)
+    total = len(data.groups)
     items = []
-    for flag, text, groups in list_warnings(facts):
+    for flag, text, groups in list_warnings(data):
         some = ", ".join(groups[:6]) + (f" and {len(groups) - 6:,} more" if len(groups) > 6 else "")
-        where = f"{len(groups):,} of {facts.count_groups(total)}" if total > 1 else "These rows"
+        where = f"{len(groups):,} of {data.count_groups(total)}" if total > 1 else "These rows"
         if flag == "misfit" and total >= 20:
-            text += f" (about {LEVEL * total:,.0f} would carry this by chance)"
+            text += f" (about {FIT_LEVEL * total:,.0f} would carry this by chance)"
         names = f" <span class=note>({escape(some)})</span>" if total > 1 else ""
         items.append(f"<li><b>{where}</b>: {escape(text)} [{escape(flag)}]{names}</li>")
-    # What could be compared is for whoever types the command.
-    notes = [note for note in facts.found.notes if note.kind != "truth is there"]
+    # That a column could be compared is for whoever types the command.
+    notes = [note for note in data.shares.notes if note.kind != "truth is there"]
     items += [f"<li>{escape(str(note))}</li>" for note in notes]
     return f"<h2>Before you rely on it</h2><ul>{''.join(items)}</ul>" if items else ""
 
 
-def _table(facts: Facts) -> str:
+def _table(data: ReportData, max_rows: int = 2000, max_groups: int = 30) -> str:
     """All numbers; of very many groups those that differ most and the last ones."""
-    found = facts.found
-    classes = facts.shown if len(facts.shown) == 1 else list(range(len(facts.names)))
-    groups = list(range(len(found.groups)))
-    title = "The numbers"
-    if len(groups) * len(classes) > CELLS:
-        places, sure = most_different(facts, facts.whole_series(facts.shown[0]), ENDS)
-        different = facts.keep[places].tolist()
-        recent = groups[-ENDS:] if facts.over_time else []
-        groups = list(dict.fromkeys([*different, *recent]))
-        classes = facts.shown[: max(1, CELLS // max(1, len(groups)))]
-        title = f"The {facts.noun}s that differ most" if sure else f"The largest {facts.noun}s"
+    shares = data.shares
+    classes = data.shown if len(data.shown) == 1 else list(range(len(data.names)))
+    groups = list(range(len(shares.groups)))
+    title, note = "The numbers", ""
+    if len(groups) * len(classes) > max_rows:
+        places, differ = most_different(data, data.whole_series(data.shown[0]), max_groups)
+        recent = groups[-max_groups:] if data.over_time else []
+        chosen = list(dict.fromkeys([*data.keep[places].tolist(), *recent]))
+        classes = data.shown[: max(1, max_rows // max(1, len(chosen)))]
+        title = f"The {data.noun}s that differ most" if differ else f"The largest {data.noun}s"
         title += ", and the last" * bool(recent)
-    rows = [_row(facts, g, c) for g in groups for c in classes]
-    header = [facts.noun, "class", "share", "interval", "rows", "counted"]
-    if len(classes) == 1:  # which the heading names
-        header.remove("class")
-        rows = [[row[0], *row[2:]] for row in rows]
-    header += ["truth"] * (found.truth is not None) + ["warnings"]
-    if not any(row[-1] for row in rows):
-        header.pop()
-        rows = [row[:-1] for row in rows]
-    whole = len(groups) == len(found.groups)
-    note = "" if whole else "<p class=note>All numbers: headcount estimate with -o shares.csv.</p>"
+        if len(chosen) < len(groups):
+            note = "<p class=note>All numbers: headcount estimate with -o shares.csv.</p>"
+        groups = chosen
+    columns = _columns(data, groups, classes)
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
     is_open = " open" if len(rows) <= 40 else ""
-    return (
-        f"<details{is_open}><summary>{title}</summary>{note}{frame_table(header, rows)}</details>"
-    )
+    table = frame_table(list(columns), rows)
+    return f"<details{is_open}><summary>{title}</summary>{note}{table}</details>"
 
 
-def _row(facts: Facts, g: int, c: int) -> list[str]:
-    found = facts.found
-    interval = found.interval
-    row = [found.groups[g], facts.names[c], percent(interval.prevalence[g, c])]
-    row.append(between(interval.low[g, c], interval.high[g, c]))
-    row += [f"{found.sizes[g]:,}", percent(found.counted[g, c])]
-    if found.truth is not None:
-        row.append("" if np.isnan(found.truth[g, c]) else percent(found.truth[g, c]))
-    return [*row, " ".join(found.flags(g))]
+def _columns(data: ReportData, groups: list[int], classes: list[int]) -> dict[str, list[str]]:
+    """Cells of the table by the names of its columns."""
+    shares, interval, marks = data.shares, data.shares.interval, data.shares.marks()
+    cells = [(g, c) for g in groups for c in classes]
+    columns = {data.noun: [shares.groups[g] for g, _ in cells]}
+    if len(classes) > 1:  # the heading names a single class
+        columns["class"] = [data.names[c] for _, c in cells]
+    columns["share"] = [percent(interval.prevalence[cell]) for cell in cells]
+    columns["interval"] = [between(interval.low[cell], interval.high[cell]) for cell in cells]
+    columns["rows"] = [f"{shares.sizes[g]:,}" for g, _ in cells]
+    columns["counted"] = [percent(shares.counted[cell]) for cell in cells]
+    truth = shares.truth
+    if truth is not None:
+        columns["truth"] = ["" if np.isnan(truth[c]) else percent(truth[c]) for c in cells]
+    columns["warnings"] = [str(marks[g]) for g, _ in cells]
+    if not any(columns["warnings"]):
+        del columns["warnings"]
+    return columns
 
 
-def _how(facts: Facts, summary: dict[str, Any]) -> str:
-    """For whoever wants to know how it was made."""
-    found = facts.found
-    model = found.model
+def _methods(data: ReportData) -> str:
+    """How the shares were estimated."""
+    shares, training = data.shares, data.shares.model.training
     corrected = (
         "The shares on this page are corrected for that."
-        if model is not None and model.quantifier.method_tags().corrects
+        if shares.model.quantifier.method_tags().corrects
         else "The shares on this page are such counts: use another method to have them corrected."
     )
-    odds = round(1 / (1 - found.interval.level))
-    held = summary.get("quality")
-    checked = (
-        f" Checked on labelled rows, with shares {escape(held['shares'])}, the 95 % intervals held "
-        f"{held['coverage']:.0%}."
-        if held
-        else ""
-    )
-    lines = "".join(f"<p>{escape(line)}</p>" for line in learnt_text(summary).splitlines())
-    said = "".join(
+    odds = round(1 / (1 - shares.interval.level))
+    quality = training.quality
+    checked = ""
+    if quality:
+        checked = (
+            f" Checked on labelled rows, with shares {escape(quality.shares)}, the 95 % intervals "
+            f"held {quality.coverage:.0%}."
+        )
+    lines = "".join(f"<p>{escape(line)}</p>" for line in training_text(training).splitlines())
+    warnings = "".join(
         f"<li>{escape(', '.join(groups[:6]))}{' ...' * (len(groups) > 6)}: {escape(text)}.</li>"
-        for text, groups in list(found.messages().items())[:20]
+        for text, groups in list(shares.messages().items())[:20]
     )
     return (
         "<details><summary>What this means, and how it was made</summary>"
@@ -303,6 +280,6 @@ def _how(facts: Facts, summary: dict[str, Any]) -> str:
         f"{odds} times, as long as rows of a class look as they did when they were labelled."
         f"{checked} It is wide where there are few rows, few labels, or classes that are hard to "
         f"tell apart. Changes are those that <i>headcount monitor</i> finds.</p>{lines}"
-        + (f"<ul>{said}</ul>" if said else "")
+        + (f"<ul>{warnings}</ul>" if warnings else "")
         + "</details>"
     )

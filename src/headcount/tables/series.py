@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from headcount._core.types import Bools, Floats, Ints
 
-MOST_POINTS = 120  # of a chart; more are averaged
+CHART_POINTS = 120  # points of a chart, beyond which groups are averaged (layout)
 
 
 def percent(share: float) -> str:
-    """A share as people write it: one digit after the point below ten."""
+    """A share in percent, with one decimal below ten."""
     if np.isnan(share):
         return "?"
     if share == 0:
@@ -30,12 +30,12 @@ def between(low: float, high: float, word: str = "to") -> str:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Shares of one class in groups, in the order to show them.
+    """Shares of one class in groups, in the order to show.
 
     Attributes
     ----------
     at : place of each group in time, in whole periods
-    step : groups that a point stands for
+    step : groups that a point represents
     """
 
     names: list[str]
@@ -57,66 +57,67 @@ class Series:
         return float(np.nanmax(np.concatenate(values)))
 
     def thinned(self) -> Series:
-        """Averages of neighbours by rows, with warnings where most of them have some."""
+        """Averages of neighbours by rows, flagged where most of them are."""
         n = len(self.names)
-        if n <= MOST_POINTS:
+        if n <= CHART_POINTS:
             return self
         starts = run_starts(n)
+        last = np.append(starts[1:], n) - 1
         weight = np.add.reduceat(self.sizes, starts)
 
-        def mean(values: Floats) -> Floats:
-            return np.asarray(np.add.reduceat(values * self.sizes, starts) / weight)
+        def mean(values: Floats | Bools) -> Floats:
+            total = np.add.reduceat(values.astype(float) * self.sizes, starts)
+            return np.asarray(total / weight)
 
-        ends = np.append(starts[1:], n) - 1
+        means: Any = {
+            name: mean(getattr(self, name)) for name in ("share", "low", "high", "counted")
+        }
         return Series(
-            [self.names[a] for a in starts],
-            (self.at[starts] + self.at[ends]) // 2,
-            weight,
-            mean(self.share),
-            mean(self.low),
-            mean(self.high),
-            mean(self.counted),
-            mean(self.flagged.astype(float)) > 0.5,
-            np.zeros(len(starts), dtype=bool),
-            None if self.truth is None else mean(self.truth),
-            -(-n // MOST_POINTS),
+            names=[self.names[a] for a in starts],
+            at=(self.at[starts] + self.at[last]) // 2,
+            sizes=weight,
+            flagged=mean(self.flagged) > 0.5,
+            changed=np.zeros(len(starts), dtype=bool),
+            truth=None if self.truth is None else mean(self.truth),
+            step=-(-n // CHART_POINTS),
+            **means,
         )
 
     def ordered(self) -> Series:
         """The same with the highest share first."""
         order = np.argsort(-self.share, kind="stable")
         arrays: dict[str, Any] = {
-            name: None if value is None else value[order]
-            for name, value in vars(self).items()
-            if name not in ("names", "step")
+            f.name: getattr(self, f.name)[order]
+            for f in fields(self)
+            if isinstance(getattr(self, f.name), np.ndarray)
         }
         return replace(self, names=[self.names[i] for i in order], **arrays)
 
     def tip(self, i: int) -> str:
         """The numbers of one group."""
         many = f"{self.step} from " if self.step > 1 else ""
-        said = (
+        text = (
             f"{many}{self.names[i]}: {percent(self.share[i])} "
             f"({between(self.low[i], self.high[i])}), {self.sizes[i]:,} rows; counting would say "
             f"{percent(self.counted[i])}"
         )
         if self.truth is not None and not np.isnan(self.truth[i]):
-            said += f"; the truth is {percent(self.truth[i])}"
-        said += "; differs from the beginning beyond chance" * bool(self.changed[i])
-        return said + "; with a warning" * bool(self.flagged[i])
+            text += f"; the truth is {percent(self.truth[i])}"
+        text += "; differs from the beginning beyond chance" * bool(self.changed[i])
+        return text + "; with a warning" * bool(self.flagged[i])
 
 
 def runs_of(marks: Bools) -> list[tuple[int, int]]:
-    """First and last places of what is marked without a break; one place between is no break."""
-    found: list[tuple[int, int]] = []
+    """First and last places of runs of marks; a single unmarked place does not interrupt."""
+    runs: list[tuple[int, int]] = []
     for i in np.flatnonzero(marks).tolist():
-        if found and i - found[-1][1] <= 2:
-            found[-1] = (found[-1][0], i)
+        if runs and i - runs[-1][1] <= 2:
+            runs[-1] = (runs[-1][0], i)
         else:
-            found.append((i, i))
-    return found
+            runs.append((i, i))
+    return runs
 
 
 def run_starts(n: int) -> Ints:
-    """Where the runs of neighbours start that are averaged."""
-    return np.arange(MOST_POINTS) * n // MOST_POINTS
+    """Starts of the runs of neighbours that are averaged."""
+    return np.arange(CHART_POINTS) * n // CHART_POINTS

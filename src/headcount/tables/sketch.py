@@ -1,11 +1,11 @@
-"""What is kept of a group's scores, however many there are: a summary of bounded size.
+"""Scores of a large group as a summary of bounded size.
 
-For two classes it is a fine histogram of the log odds with the mean of every cell, from which an
-estimate differs in the fifth digit. For more classes it is a sample with weights that is thinned
-whenever it grows: neighbours, by best class and its score, are paired and one of each pair stands
-for both (the compactors of Karnin, Lang and Liberty, 2016). The mean scores, the mean roots of
-scores and the numbers of items by best class are kept exactly, and in the end the weights are
-moved a little so that the sample has the same, as survey statisticians do with known totals.
+For two classes it is a fine histogram of the log odds with the mean of every cell, from which
+estimates differ in the fifth digit. For more classes it is a weighted sample that is halved
+whenever it grows: neighbours, by best class and its score, are paired and one of each pair
+represents both (compactors: Karnin, Lang and Liberty, 2016). The mean scores, the mean roots of
+scores and the number of items by best class are kept exactly, and the final weights are calibrated
+to these known totals, as in survey statistics (Deville and Sarndal, 1992).
 """
 
 from __future__ import annotations
@@ -21,14 +21,9 @@ from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.exceptions import InputError
 
-CELLS = 2048
-KEPT = 40_000  # rows of a level
-POINTS = 20_000  # items that stand for a group of two classes in the end
-MANY_POINTS = 400_000  # and for one of more classes
-
 
 class Sketch(ABC):
-    """Scores by group: add parts in any number, then get a pool and bags of bounded size."""
+    """Scores by group: add batches, then get a pool and bags of bounded size."""
 
     @abstractmethod
     def add(self, scores: Floats, groups: Ints, weights: Floats | None = None) -> None:
@@ -36,7 +31,7 @@ class Sketch(ABC):
 
     @abstractmethod
     def points(self) -> tuple[Floats, Bags]:
-        """Scores, and for each group the ones that stand for it, as often as they should."""
+        """Scores, and for each group those that represent it, repeated by their weight."""
 
     @staticmethod
     def of(n_classes: int, kind: str, held: Floats | None = None) -> Sketch:
@@ -45,10 +40,13 @@ class Sketch(ABC):
 
 
 class _TwoClasses(Sketch):
+    n_cells = 2048  # as in `headcount.kernels.compiled.sketch`
+    max_points = 20_000  # of a group: an estimate of 500,000 rows moves by less than 5e-4
+
     def __init__(self, kind: str, held: Floats | None):
         self.posterior = kind != "decision"
-        self.counts = np.zeros((8, CELLS))
-        self.sums = np.zeros((8, CELLS, 2))
+        self.counts = np.zeros((8, self.n_cells))
+        self.sums = np.zeros((8, self.n_cells, 2))
         self.n_groups = 0
         self.centre, self.scale = 0.0, 5.0
         if held is not None and not self.posterior:
@@ -77,10 +75,13 @@ class _TwoClasses(Sketch):
         used = counts > 0
         pool = sums[used] / counts[used][:, None]
         weights = [counts[g][used[g]] for g in range(self.n_groups)]
-        return pool, thinned(weights, len(pool))
+        return pool, thinned(weights, len(pool), self.max_points)
 
 
 class _ManyClasses(Sketch):
+    rows_per_level = 40_000  # memory of a group grows with the logarithm of its rows
+    max_points = 400_000  # of a group: an estimate of 500,000 rows moves by less than 1e-3
+
     def __init__(self, kind: str):
         self.posterior = kind != "decision"
         self.levels: list[list[list[NDArray[np.float32]]]] = []  # of rows: scores, then a weight
@@ -102,7 +103,7 @@ class _ManyClasses(Sketch):
 
     def _thin(self, levels: list[list[NDArray[np.float32]]]) -> None:
         for i, parts in enumerate(levels):
-            if sum(len(part) for part in parts) < 2 * KEPT:
+            if sum(len(part) for part in parts) < 2 * self.rows_per_level:
                 continue
             rows = np.concatenate(parts)
             scores = rows[:, :-1]
@@ -130,18 +131,18 @@ class _ManyClasses(Sketch):
         pool = np.concatenate(pools)
         if self.posterior:  # four bytes a score do not sum to 1 closely enough
             pool /= pool.sum(axis=1, keepdims=True)
-        return pool, thinned(weights, len(pool), MANY_POINTS)
+        return pool, thinned(weights, len(pool), self.max_points)
 
 
 def _features(rows: NDArray[Any]) -> Floats:
-    """Scores, which is the best, and their roots, which tell more of small ones."""
+    """Scores, the best class, and roots of scores, which resolve small ones."""
     best = np.eye(rows.shape[1])[rows.argmax(axis=1)]
     scores = rows.astype(np.float64)
     return np.hstack([scores, best, np.sqrt(np.abs(scores))])
 
 
 def _raked(weight: Floats, rows: Floats, totals: Floats) -> Floats:
-    """Weights with the known totals, as near as can be to the ones that are given."""
+    """Weights nearest to the given ones that have the known totals of features."""
     features = _features(rows)
     total = weight.sum()
     middle = weight @ features / total
@@ -152,22 +153,21 @@ def _raked(weight: Floats, rows: Floats, totals: Floats) -> Floats:
 
 
 def thinned(
-    weights: Sequence[Floats], n_items: int, most: int = POINTS, *, each: int | None = None
+    weights: Sequence[Floats], n_items: int, max_points: int, *, per_item: int | None = None
 ) -> Bags:
-    """Bags of points in proportion to their weights, at even steps through the order they are in.
+    """Bags of points in proportion to their weights, at even steps through their order.
 
-    A group of no more items than that is represented exactly. With `each`, others get that many
-    points for every item.
+    A group of at most `max_points` items of whole weights is represented exactly. With `per_item`,
+    others get that many points for every item.
     """
     indices, sizes, start = [], [], 0
-    top = most
     for weight in weights:
+        n = max_points if per_item is None else min(max_points, per_item * len(weight))
         total = float(weight.sum())
-        most = top if each is None else min(top, each * len(weight))
-        if total <= most and (weight == np.round(weight)).all():
+        if total <= n and (weight == np.round(weight)).all():
             chosen = np.repeat(np.arange(len(weight)), np.round(weight).astype(np.int64))
         else:
-            steps = (np.arange(most) + 0.5) * (total / most)
+            steps = (np.arange(n) + 0.5) * (total / n)
             chosen = np.searchsorted(np.cumsum(weight), steps, side="right")
             chosen = np.minimum(chosen, len(weight) - 1)
         indices.append(start + chosen)
