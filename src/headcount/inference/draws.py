@@ -179,29 +179,6 @@ class Draws:
         """Same draws with other point estimates, which the intervals reach to."""
         return replace(self, estimates=estimates)
 
-    def shrunk(self, mean: Floats, variance: Floats, weight: Floats) -> Draws:
-        """Draws of weighted means of these and of something that is independent of them.
-
-        Parameters
-        ----------
-        mean, variance : arrays of shape (bags, classes)
-            Moments of the weighted means; the means are also the estimates.
-        weight : array of shape (bags, 1)
-            Of these draws.
-        """
-        own = np.minimum(weight**2 * self.variance * self.known[:, None], variance)
-        share = self.labelled_share * own / np.maximum(variance, 1e-300)
-        moments: Any = {"estimates": mean, "mean": mean, "variance": variance}
-        known = np.ones(len(self), dtype=bool)
-        drawn = replace(self, **moments, labelled_share=share, known=known)
-        if self.values is None:
-            return drawn
-        noise = self._sampling_scores() * np.sqrt(variance - own)[:, None, :]
-        kept = np.sqrt(own / np.maximum(self.variance, 1e-300))[:, None, :]
-        moved = mean[:, None, :] + kept * (self.values - self.mean[:, None, :]) + noise
-        values = clip_and_normalise(moved.reshape(-1, moved.shape[2])).reshape(moved.shape)
-        return replace(drawn, values=values)
-
     def population(self) -> Draws:
         """Draws for the populations that the bags are random samples of.
 
