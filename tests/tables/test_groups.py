@@ -5,13 +5,13 @@ from importlib import import_module
 import numpy as np
 import pyarrow as pa
 import pytest
+from headcount.inference.pooling import Pooling, learn_pooling
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from headcount.bags import Bags
 from headcount.inference.intervals import Interval
-from headcount.inference.pooling import Pooling, learn_pooling
 from headcount.methods.bayes import BayesQuantifier
 from headcount.tables import fit
 from headcount.tables.formatting import training_text

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from headcount.inference.check import widen_by
 from typer.testing import CliRunner
 
 from headcount import ACC, PACC, SLD, Bags, InputError, KDEyML
@@ -19,7 +20,6 @@ from headcount.cli.app import app
 from headcount.data.groups import Grouping
 from headcount.data.stream import batches, sources
 from headcount.exceptions import HeadcountError
-from headcount.inference.check import widen_by
 from headcount.lequa import make_corpus
 from headcount.scores.columns import column_encoder
 from headcount.tables import Count, Inputs, Model, changes, fit
@@ -218,9 +218,10 @@ def test_monitor_finds_what_changed(folder):
 def test_no_false_alarm_of_a_quiet_year():
     """Twelve months of the same share: at most a false alarm now and then, over many looks."""
     rng = np.random.default_rng(0)
-    from headcount.data.groups import Grouping
     from headcount.inference.diagnostics import Diagnosis
     from headcount.inference.spread import Request
+
+    from headcount.data.groups import Grouping
 
     y = rng.integers(2, size=1000)
     s = np.where(y == 1, rng.beta(4, 2, 1000), rng.beta(2, 4, 1000))

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from headcount.inference.blind import tells_apart
+from headcount.inference.diagnostics import Diagnosis
+from headcount.inference.pooling import Pooling
+from headcount.inference.shared import learn_shared, luck_of
 from scipy.stats import norm
 
 from headcount import PACC, SLD, BayesQuantifier
 from headcount.data.groups import Grouping
-from headcount.inference.blind import tells_apart
-from headcount.inference.diagnostics import Diagnosis
 from headcount.inference.intervals import Interval
-from headcount.inference.pooling import Pooling
-from headcount.inference.shared import learn_shared, luck_of
 from headcount.inference.simulation import make_simulator
 from headcount.tables import Count, Inputs, Model, changes, estimation
 from headcount.tables.accumulator import Accumulator

@@ -4,10 +4,10 @@ import sys
 
 import numpy as np
 import pytest
+from headcount.inference.diagnostics import LEVEL, edges_between
 
 from headcount import PACC, SLD
 from headcount.data.groups import Grouping
-from headcount.inference.diagnostics import LEVEL, edges_between
 from headcount.tables import Inputs, Model
 from headcount.tables.accumulator import Accumulator
 from headcount.tables.estimation import estimate_groups
@@ -191,6 +191,7 @@ def test_intervals_of_small_groups_hold():
 def test_intervals_that_hold_too_rarely_are_widened():
     """A method whose intervals are made too narrow is found out, and they are widened."""
     from headcount.inference.check import check_intervals
+
     from headcount.inference.intervals import Interval
 
     class Narrow(PACC):

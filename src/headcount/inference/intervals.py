@@ -19,7 +19,20 @@ CUTS = np.linspace(-8.0, 6.0, 1401)
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Prevalence of each class with bounds: vectors for one bag, one row per bag for many."""
+    """Prevalence of each class with bounds: vectors for one bag, one row per bag for many.
+
+    Attributes
+    ----------
+    classes : array of shape (classes,)
+    prevalence : array
+        Point estimates; they lie on the simplex.
+    low, high : arrays
+        Bounds; they contain the estimate, and lie within 0 and 1.
+    variance : array
+        Posterior variance of the prevalences.
+    level : float
+        Nominal coverage of each interval, or of all classes of a bag if simultaneous.
+    """
 
     classes: NDArray[Any]
     prevalence: Floats

@@ -29,12 +29,12 @@ NEAR_SHARE = 0.1  # share of the simulated bags with a positive weight
 
 @dataclass(eq=False, repr=False)
 class WithIntervals(DelegatingQuantifier):
-    """Give intervals to any quantifier, such as an ensemble or one that reads the features.
+    """Give intervals to any quantifier, such as an ensemble or one that uses features.
 
-    The quantifier is fitted on all labelled items, and once for every fold on the others; bags of
-    known shares are made of each fold, and show how far such estimates are off. Folds are smaller
-    than the whole, so these intervals are rather too wide than too narrow. Quantifiers that work
-    on a classifier's scores have narrower ones of their own.
+    The quantifier is fitted to all labelled items, and once for every fold to the others. Bags of
+    known shares are drawn from each fold, and the errors of their estimates give the draws. Folds
+    are smaller than the whole sample, so these intervals tend to be conservative. Quantifiers on a
+    classifier's scores have narrower ones of their own.
 
     Parameters
     ----------

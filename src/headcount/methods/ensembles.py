@@ -114,7 +114,7 @@ class Ensemble(MetaQuantifier):
         return self
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        """Estimate the prevalences of many bags of the pool `X`: one row per bag."""
         check_is_fitted(self, "classes_")
         check_pool(count_items(X), bags)
         answers = np.stack([self.members_[j].predict_bags(X, bags) for j in self.kept_])
@@ -250,7 +250,7 @@ class MedianOf(ListsQuantifiers, MetaQuantifier):
         return self
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        """Estimate the prevalences of many bags of the pool `X`: one row per bag."""
         check_is_fitted(self, "classes_")
         answers = np.stack([q.predict_bags(X, bags) for q in self.members_])
         return clip_and_normalise(np.median(answers, axis=0))

@@ -62,7 +62,7 @@ class OneVsAll(MetaQuantifier):
         return self
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        """Estimate the prevalences of many bags of the pool `X`: one row per bag."""
         check_is_fitted(self, "classes_")
         shares = [q.predict_bags(X, bags)[:, 1] for q in self.members_]
         return from_each_against_rest(shares)

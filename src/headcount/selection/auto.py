@@ -70,7 +70,7 @@ class AutoQuantifier(DelegatingQuantifier):
         Error measure to optimise.
     expect : {'learn', 'any shift', 'mild shift', 'no shift'}, default 'learn'
         How far class prevalence may change, as in `BayesQuantifier`. Bags are drawn accordingly;
-        'learn' draws a third of each kind.
+        'learn' draws a third of each of the other three.
     size : int, optional
         Size of drawn bags; by default 250, or a fifth of the labelled items if that is less.
     budget : float, default 120
@@ -94,6 +94,7 @@ class AutoQuantifier(DelegatingQuantifier):
     Attributes
     ----------
     best_quantifier_ : ScoreQuantifier
+        Selected method, fitted to all items.
     results_ : Frame
         One row per candidate: its error on the bags, and the reason if it failed.
     choice_ : Choice
