@@ -136,17 +136,6 @@ class SmallGroups:
 
     def posterior(self, raw: Floats, bags: Bags, prior: Prior) -> Draws:
         """Draws of the prevalences of groups, with posterior means as estimates."""
-        return self._posterior(raw, bags, prior)[0]
-
-    def without_prior(self, raw: Floats, bags: Bags) -> Draws:
-        """Maximum likelihood estimates with a flat prior's draws, for `RandomEffects.shrink`."""
-        k = len(self.classes)
-        flat: Prior = np.ones((1, k)), np.zeros(1)
-        draws, likeliest = self._posterior(raw, bags, flat)
-        return draws.about(likeliest)
-
-    def _posterior(self, raw: Floats, bags: Bags, prior: Prior) -> tuple[Draws, Floats]:
-        """Draws, and maximum likelihood estimates."""
         scores, ordered, keys = _sorted_items(raw, bags)
         k, n = len(self.classes), N_CALIBRATORS
         means, variances = np.empty((2, n, len(bags), k))
@@ -173,8 +162,8 @@ class SmallGroups:
             seed=self.random_state,
         )
         if self.labelled is not None:
-            draws = replace(draws, n_replicates=len(self.labelled.effects))
-        return draws, modes(self._likelihood(scores, 0), ordered, (np.ones((1, k)), np.zeros(1)))
+            return replace(draws, n_replicates=len(self.labelled.effects))
+        return draws
 
     def _likelihood(self, raw: Floats, number: int) -> Floats:
         """Likelihood of items under every class, up to a factor for each item."""
