@@ -16,12 +16,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from headcount.inference.diagnostics import DRIFT_LEVEL, LEVEL, FitTest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import harness  # first: it sets one thread for everybody
 from headcount import SLD, Bags, UniformPrevalence
-from headcount.inference.diagnostics import DRIFT_LEVEL, LEVEL, FitTest
 from headcount.tables.covariate_bins import CovariateBins
 from headcount.text import TfIdf
 from interval_coverage import TRAINING, items

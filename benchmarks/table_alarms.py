@@ -14,11 +14,11 @@ import sys
 import warnings
 
 import numpy as np
+from headcount.inference.diagnostics import LEVEL
 
 import harness  # noqa: F401  first: it sets one thread for everybody
 from headcount import PACC
 from headcount.data.groups import Grouping
-from headcount.inference.diagnostics import LEVEL
 from headcount.tables import Count, Inputs, Model
 from headcount.tables.accumulator import Accumulator
 from headcount.tables.estimation import estimate_groups

@@ -14,10 +14,10 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+from headcount.inference.unseen import learn_unseen
 
 import harness  # noqa: F401  first: it sets one thread for everybody
 from headcount.inference.intervals import Interval
-from headcount.inference.unseen import learn_unseen
 
 GROUPS = (5, 6, 8, 12, 25)
 ERRORS = (0.0, 0.05, 0.1, 0.2, 0.3)  # standard deviation of the error that is not expected

@@ -26,7 +26,7 @@ from headcount.inference.labelled_error import labelled_error
 from headcount.inference.local_regression import posterior_moments
 from headcount.inference.simulation import make_simulator, round_to_counts
 
-# Settings chosen by `benchmarks/interval_coverage.py`.
+# Settings chosen by `benchmarks/interval_coverage.py`, except where a reason is given.
 MIN_HALVINGS = 5  # random halvings, each used in both directions
 MIN_DIMENSIONS = 10  # halvings times free prevalences: few classes need more halvings
 N_ERRORS = 400  # standardised errors in all, about
@@ -34,10 +34,10 @@ HALF_BAG_SIZE = 500  # items of a bag
 DRAWS_PER_BAG = 80  # simulated bags around each
 SAMPLING_DRAWS = 60  # simulated bags that measure the sampling variance
 NARROWEST = 0.9  # smallest factor: a lower one is more likely noise
-MIN_CLASS_SIZE = 4  # labelled items of a class without which halves cannot be compared
+MIN_CLASS_SIZE = 4  # labelled items of a class: two in each half, the fewest with a variance
 MAX_CLASS_SIZE = 1000  # labelled items of a class that take part
 SUFFICIENT_CLASS_SIZE = 2000  # labelled items of every class that make calibration unnecessary
-QUANTILE = 0.95  # of the errors
+QUANTILE = 0.95  # of the errors: the default level of intervals
 NORMAL_QUANTILE = float(norm.ppf((1 + QUANTILE) / 2))
 # Relative standard error of that quantile for one normal error: sqrt(q (1 - q)) / (density at the
 # quantile), over the quantile.

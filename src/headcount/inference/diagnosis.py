@@ -14,10 +14,10 @@ from headcount._core.types import Floats, Ints
 from headcount.inference import diagnosis_text
 
 FIT_LEVEL = 0.04  # p-value; with it, false alarms stay under 0.07 (`benchmarks/table_alarms.py`)
-DRIFT_LEVEL = 0.01  # p-value; real corpora drift nearly always, so less is made of it
-NOVEL_SHARE = 0.05  # share of items unlike every class that is worth a flag
+DRIFT_LEVEL = 0.01  # p-value (convention); real corpora drift nearly always
+NOVEL_SHARE = 0.05  # share of items unlike every class that is worth a flag (convention)
 SMALL_BAG = 30  # items below which a normal approximation of a share is poor (Cochran 1977)
-ILL_CONDITIONED = 25.0  # condition number from which classes are hard to tell apart
+ILL_CONDITIONED = 25.0  # condition number from which classes are hard to tell apart (convention)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,8 +29,8 @@ from headcount.inference.labelled_error import LabelledError
 from headcount.kernels.random import keyed_uniforms
 from headcount.kernels.simplex import clip_and_normalise
 
-NUMBERS_PER_BATCH = 1 << 22  # values of draws held in memory at once
-POSTERIOR_COUNT = 1.0  # pseudo-count of the flat prior on a population's prevalence
+NUMBERS_PER_BATCH = 1 << 22  # values of draws held in memory at once: 32 MB
+POSTERIOR_COUNT = 1.0  # items: the flat prior Beta(1, 1) on a population's prevalence
 
 
 @dataclass(frozen=True, eq=False)

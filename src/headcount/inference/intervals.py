@@ -12,7 +12,9 @@ from scipy.stats import beta, norm
 from headcount._core.frame import Frame
 from headcount._core.types import Floats
 
-BETA_FROM_SD = 0.12  # standard deviation from which both borders of [0, 1] matter
+# Standard deviation of a share from which both borders of [0, 1] matter: even the middle is within
+# about four of them of either.
+BETA_FROM_SD = 0.12
 # Parent normals are tabulated by where they are cut, in standard deviations from their mean.
 CUTS = np.linspace(-8.0, 6.0, 1401)
 

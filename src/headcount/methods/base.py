@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from headcount._core import validation as check
@@ -182,6 +182,20 @@ class Quantifier(BaseEstimator, ABC):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
+
+
+AnyQuantifier = TypeVar("AnyQuantifier", bound=Quantifier)
+
+
+def without_calibration(quantifier: AnyQuantifier) -> AnyQuantifier:
+    """Clone of a quantifier whose intervals are not calibrated, nor those of its members.
+
+    For quantifiers whose estimates alone are used: candidates of searches, members of ensembles.
+    """
+    names = quantifier.get_params(deep=True)
+    off = {name: False for name in names if name.split("__")[-1] == "calibrate_width"}
+    fresh: AnyQuantifier = clone(quantifier).set_params(**off)
+    return fresh
 
 
 def check_quantifier_type(value: Any) -> None:

@@ -21,7 +21,13 @@ from headcount.kernels.random import as_seed, uniforms
 from headcount.kernels.simplex import clip_and_normalise
 from headcount.measures import DEFINITIONS, measure
 from headcount.methods.adjusting import PACC
-from headcount.methods.base import Quantifier, check_pool, check_quantifier_type, count_items
+from headcount.methods.base import (
+    Quantifier,
+    check_pool,
+    check_quantifier_type,
+    count_items,
+    without_calibration,
+)
 from headcount.methods.distances import EDy
 from headcount.methods.histograms import DMy
 from headcount.methods.likelihood import SLD
@@ -101,6 +107,7 @@ class Ensemble(MetaQuantifier):
         self.samples_ = self._draw(codes)
         (base,) = self.parts()
         check_quantifier_type(base)
+        base = without_calibration(base)
         X = X.tocsr() if issparse(X) else X
         self.members_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_member)(clone(base), X, array, items) for items in self.samples_
@@ -242,7 +249,7 @@ class MedianOf(ListsQuantifiers, MetaQuantifier):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit every quantifier; those with the same classifier share its pass."""
-        clones = [clone(q) for q in self.parts()]
+        clones = [without_calibration(q) for q in self.parts()]
         shared = SharedPasses(clones, X, y)
         fitted = [shared.fit(q) for q in clones]
         self.members_ = fitted

@@ -6,14 +6,18 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from joblib import Parallel, delayed
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._core import validation as check
 from headcount._core.types import Bools, Floats
 from headcount.bags import Bags
 from headcount.kernels.simplex import from_each_against_rest, rest_columns
-from headcount.methods.base import Quantifier, check_quantifier_type, count_items
+from headcount.methods.base import (
+    Quantifier,
+    check_quantifier_type,
+    count_items,
+    without_calibration,
+)
 from headcount.methods.histograms import HDy
 from headcount.methods.meta import MetaQuantifier
 
@@ -56,7 +60,7 @@ class OneVsAll(MetaQuantifier):
         (base,) = self.parts()
         check_quantifier_type(base)
         self.members_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit)(clone(base), X, codes == c) for c in targets
+            delayed(_fit)(without_calibration(base), X, codes == c) for c in targets
         )
         self.classes_ = classes
         return self
