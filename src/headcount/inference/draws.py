@@ -59,8 +59,6 @@ class Draws:
     values : array of shape (bags, replicates, classes), optional
         The draws themselves, if they do not follow from the moments.
     n_replicates, seed : int
-    discrete : bool
-        Whether shares take few values; intervals are then the shortest ones of `values`.
 
     Examples
     --------
@@ -90,7 +88,6 @@ class Draws:
     values: Floats | None = None
     n_replicates: int = 300
     seed: int = 0
-    discrete: bool = False
 
     def __len__(self) -> int:
         return len(self.estimates)
@@ -186,7 +183,10 @@ class Draws:
             yield part, self.take(part).array()
 
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> Interval:
-        """Interval of each class: of highest density given the moments, or the shortest one.
+        """Highest-density interval of each class, from the moments.
+
+        A bound less than half an item from 0 or 1 is moved there: among three items a share is 0 or
+        at least 1/3 (continuity correction).
 
         Parameters
         ----------
@@ -202,13 +202,13 @@ class Draws:
         >>> bool((joint.low < each.low).all() and (joint.high > each.high).all())
         True
         """
-        if self.discrete and not simultaneous:
-            return self._shortest(level)
         levels: Any = level
         if simultaneous:
             levels = np.concatenate([self._joint_levels(p, v, level) for p, v in self.chunks()])
             levels = levels[:, None]
         low, high = bounds(self.mean, self.variance, levels)
+        half = 0.5 / np.maximum(self.sizes, 1.0)[:, None]
+        low, high = np.where(low < half, 0.0, low), np.where(high > 1.0 - half, 1.0, high)
         open_ = ~self.known[:, None]
         low = np.where(open_, 0.0, np.minimum(low, self.estimates))
         high = np.where(open_, 1.0, np.maximum(high, self.estimates))
@@ -222,7 +222,7 @@ class Draws:
 
     def smooth(self) -> Draws:
         """Draws by the same moments, without stored values."""
-        return replace(self, values=None, discrete=False)
+        return replace(self, values=None)
 
     def about(self, estimates: Floats) -> Draws:
         """Same draws with other point estimates; intervals are extended to contain them."""
@@ -348,19 +348,6 @@ class Draws:
             return gap, self.variance + weights**2 @ self.variance
         sampling = self.variance * (1.0 - self.labelled_share)
         return gap, self.labelled.variance(gap) + sampling + weights**2 @ sampling
-
-    def _shortest(self, level: float) -> Interval:
-        """Shortest intervals that contain the level of the given values."""
-        n = self.n_replicates
-        ordered = np.sort(np.asarray(self.values), axis=1)
-        inside = int(np.ceil(level * n))
-        first = np.argmin(ordered[:, inside - 1 :] - ordered[:, : n - inside + 1], axis=1)
-        low = np.take_along_axis(ordered, first[:, None], axis=1)[:, 0]
-        high = np.take_along_axis(ordered, first[:, None] + inside - 1, axis=1)[:, 0]
-        known = self.known[:, None]
-        low = np.where(known, np.minimum(low, self.estimates), 0.0)
-        high = np.where(known, np.maximum(high, self.estimates), 1.0)
-        return Interval(self.classes, self.estimates, low, high, self.variance, level)
 
     def _sampling_scores(self) -> Floats:
         """Standard normal scores with the correlations of multinomial counts at the means."""

@@ -7,13 +7,14 @@ error asks for (Efron and Morris 1975; DerSimonian and Laird 1986; Gelman et al.
 
 Model, for a group g of m_g rows and s = mu (1 - mu):
 
-- theta_g, the prevalences in the group's population, are Dirichlet with mean mu and variance
+- theta_g, the prevalences in the group's population, are Dirichlet, with mean mu and variance
   tau^2 s.
 - y_g, the labelled rows that the group has of its own, are multinomial(n_g, theta_g).
 - p_g, the prevalences among the group's unlabelled rows, have mean theta_g and variance
   theta_g (1 - theta_g) / m_g.
-- x_g = mu + gain (p_g - mu) + e_g, the model's estimate, where e_g has variance v_g + sigma^2 s:
-  v_g is the variance of the draws, and sigma^2 s what belongs to groups.
+- x_g = mu + gain (p_g - mu) + e_g, the model's estimate, where e_g has variance v_g + sigma^2 s on
+  average over groups: v_g is the variance of the draws, and the error that belongs to groups is
+  proportional to p_g (1 - p_g).
 
 x_g is the estimate rather than the mean of the draws. Under their flat prior the latter is pulled
 towards equal prevalences, the more so the fewer rows there are, and gain would depend on m_g.
@@ -44,7 +45,7 @@ from headcount.kernels.simplex import clip_and_normalise
 
 # Values of the hyperparameters. Variances are in units of mu (1 - mu), and each is twice the one
 # before. The prior of tau is uniform (Gelman 2006), that of sigma is uniform in its logarithm, and
-# a gain is half as likely as the next higher one. `benchmarks/unseen_groups.py` compares them.
+# a gain is half as likely as the next higher one: `benchmarks/random_effects.py`.
 BETWEEN_VARIANCES = 5e-4 * 2.0 ** np.arange(11)
 ERROR_VARIANCES = 1e-4 * 2.0 ** np.arange(14)
 GAINS = np.linspace(0.0, 1.0, 5)
@@ -182,10 +183,10 @@ def fit_random_effects(
     -----
     Width is calibrated as in `headcount.inference.calibration`: groups are left out in turn, and
     the factor on standard deviations is the 95 % quantile of the absolute standardised errors over
-    that of a normal distribution. Its square has a scaled inverse chi-squared prior around 1 that
-    counts for one group (a unit-information prior: Kass and Wasserman 1995), so the predictive
-    distribution is Student's t with n + 1 degrees of freedom (Gelman et al. 2013, section 2.6). It
-    is at least 1.
+    that of a normal distribution, or 1 if that is more. Its square has a scaled inverse chi-squared
+    prior around 1 that counts for one group (a unit-information prior: Kass and Wasserman 1995), so
+    the predictive distribution is Student's t with n + 1 degrees of freedom (Gelman et al. 2013,
+    section 2.6).
     """
     data = GroupData(
         estimates, variance, np.asarray(sizes, float), poor_fit, np.zeros(truth.shape, int)
@@ -229,9 +230,10 @@ def _fit_error(data: GroupData, truth: Floats, mean: Floats) -> Floats:
     distance = np.stack([((x - gain * p) ** 2 / scale).mean(axis=1) for gain in GAINS])
     known = (data.variance / scale).mean(axis=1)
     n_values = len(ERROR_VARIANCES)
+    local = _local_variance(truth, data.sizes, mean)
     logs = np.empty((len(POOR_FIT_DOUBLINGS), len(GAINS), n_values))
     for i, doublings in enumerate(POOR_FIT_DOUBLINGS):
-        factor = np.where(data.poor_fit, 2.0**doublings, 1.0)
+        factor = np.where(data.poor_fit, 2.0**doublings, 1.0) * local
         total = known + ERROR_VARIANCES[:, None] * factor
         logs[i] = -_deviance(distance[:, None, :], total, len(mean)).sum(axis=2) / 2
     logs += np.log(POOR_FIT_PRIOR)[:, None, None] + np.log(GAIN_PRIOR)[:, None]
@@ -324,6 +326,16 @@ def _posterior(
     logs = prior.logs[:, :, None, None] - _deviance(distance, total, len(mu)) / 2
     logs += _log(effects.error)[data.poor_fit.astype(int)][:, None]
     return softmax(logs, axis=(1, 2, 3)), gain * between / total
+
+
+def _local_variance(truth: Floats, sizes: Floats, mean: Floats) -> Floats:
+    """Variance p (1 - p) of each group over that of all groups.
+
+    One row with the mean prevalences is added, without which a group where p is 0 would be exact.
+    """
+    smooth = (sizes[:, None] * truth + mean) / (sizes[:, None] + 1.0)
+    local = (_row_variance(smooth) / _row_variance(mean)).mean(axis=1)
+    return np.asarray(local / local.mean())
 
 
 def _deviance(distance: Floats, variance: Floats, n_classes: int) -> Floats:

@@ -1,126 +1,195 @@
-"""Small groups: the exact posterior of how many of a few items belong to each class.
+"""Posteriors of the prevalences of small groups, from the likelihoods of their items.
 
-The shares of three items are 0, 1/3, 2/3 or 1, and a normal error around an estimate does not
-describe them. Here every item has a likelihood under each class (its calibrated posterior over the
-labelled prevalence), the prevalences of groups have a prior, and the realised shares are drawn from
-their posterior (`headcount.inference.posteriors`; for two classes an exact sum). The prior is a
-random-effects model: a mixture of Dirichlet distributions around the mean of the groups, whose mean
-and weights maximise the marginal likelihood of all groups of a call (empirical Bayes, Efron and
-Morris 1975). It is symmetric in the groups. Given the prior, each group is handled alone.
+In a group of three rows a prevalence is 0, 1/3, 2/3 or 1, which a normal error around an estimate
+describes poorly. Here each item has a likelihood under every class, the numbers of items of each
+class have a Dirichlet-multinomial prior, and their posterior is summed exactly (two classes) or
+sampled. Calibrators of bootstrap replicates of the labelled items stand for the labelled error.
+
+The prior is that of the random-effects model (`headcount.inference.random_effects`): a mixture of
+Dirichlet distributions around a common mean, one for each between-group variance, and a flat one.
+Its weights and mean are learnt from all groups by empirical Bayes (EM, Gelman et al. 2013, section
+13.4). Groups take part by their content alone. Where there are very many, those with the smallest
+hashes are chosen (bottom-k sampling, Cohen and Kaplan 2007), so the prior depends neither on the
+order of rows and groups nor on the chunks in which they come. A group's random numbers come from
+its hash, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from headcount._core.types import Floats
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.inference.draws import Draws
-from headcount.inference.posteriors import PosteriorDraws, Prior, modes, sample
-from headcount.kernels.random import content_keys
-from headcount.scores.calibration import (
-    POSTERIOR_FLOOR,
-    SoftmaxCalibrator,
-    logits_of,
-    resampled,
-)
-from headcount.scores.scorer import Scorer, View, in_own_order
+from headcount.inference.labelled_error import LabelledError
+from headcount.inference.posteriors import Prior, modes, sample
+from headcount.inference.random_effects import BETWEEN_VARIANCES
+from headcount.kernels.random import content_keys, streams
+from headcount.scores.calibration import POSTERIOR_FLOOR, SoftmaxCalibrator, logits_of, resampled
+from headcount.scores.scorer import Scorer, View
 
-# Bootstrap replicates of the calibrator, for the error of the labelled items, and draws of a group
-# in each: 300 in all, the default of `predict_interval`.
-N_GROUP_REPLICATES = 5
-N_GROUP_DRAWS = 60
-GROUPS_FOR_PRIOR = 400  # groups: the standard error of a mean share is then a twentieth
-EM_STEPS = 8  # after which weights of the mixture change by less than their sampling error
-# Items that Dirichlet components around the mean count for: from flat to hardly any variance.
-CONCENTRATIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
-# Groups that the initial mixture counts for; half of it is the flat prior (convention).
-PRIOR_GROUPS = 3.0
-PRIOR_ITEMS = 10.0  # items of a group that count in the mean, and of the labelled ones (convention)
+N_CALIBRATORS = 5  # bootstrap replicates of the labelled items
+DRAWS_PER_CALIBRATOR = 60  # of each group
+PRIOR_GROUPS = 400  # distinct groups that a prior is learnt from: weights have errors under 0.025
+EM_ROUNDS = 8
+FLAT_PRIOR_GROUPS = 3.0  # groups that the initial weights count for
+LABELLED_PRIOR_ITEMS = 10.0  # items that the labelled prevalences count for in the mean
+MAX_ITEMS = 10  # of a group that count in the mean
+CONCENTRATIONS = 1.0 / BETWEEN_VARIANCES[::2] - 1.0
+
+Keys = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Distinct groups with the smallest hashes, and how often each occurs."""
+
+    scores: Floats
+    bags: Bags
+    keys: Keys
+    counts: Ints
+
+    @classmethod
+    def of(cls, raw: Floats, bags: Bags) -> _Sample:
+        """The sample of one chunk."""
+        return cls(*_sorted_items(raw, bags), np.ones(len(bags), dtype=np.int64)).reduced()
+
+    def reduced(self) -> _Sample:
+        """Equal groups counted, and the rest dropped."""
+        keys, first, owner = np.unique(self.keys, return_index=True, return_inverse=True)
+        counts = np.bincount(owner.ravel(), self.counts, minlength=len(keys)).astype(np.int64)
+        bags = self.bags[first[:PRIOR_GROUPS]]
+        ends = np.append(0, np.cumsum(bags.sizes))
+        compact = Bags.unchecked(ends, np.arange(ends[-1]), int(ends[-1]))
+        scores = self.scores[bags.indices]
+        return _Sample(scores, compact, keys[:PRIOR_GROUPS], counts[:PRIOR_GROUPS])
+
+    def merged(self, other: _Sample) -> _Sample:
+        """The sample of both."""
+        n = len(self.scores)
+        ends = np.append(self.bags.indptr, other.bags.indptr[1:] + n)
+        scores = np.concatenate([self.scores, other.scores])
+        bags = Bags.unchecked(ends, np.arange(len(scores)), len(scores))
+        keys = np.append(self.keys, other.keys)
+        return _Sample(scores, bags, keys, np.append(self.counts, other.counts)).reduced()
 
 
 class SmallGroups:
-    """Posteriors of the shares of small groups, learnt from held-out scores.
+    """Posteriors of the prevalences of small groups, by calibrated scores.
 
     Parameters
     ----------
     scorer : Scorer
         With held-out scores.
     calibrator : fitted calibrator, optional
-        Of the raw scores; one is fitted where there is none.
+        Of the raw scores. By default the scorer's, or else one that is fitted here.
+    labelled : LabelledError, optional
+        Errors of the replicates of other draws that are to be combined with these; without it the
+        error of the labelled items counts as sampling variance.
+    random_state : int, default 0
     """
 
-    def __init__(self, scorer: Scorer, calibrator: Any = None):
+    def __init__(
+        self,
+        scorer: Scorer,
+        calibrator: Any = None,
+        labelled: LabelledError | None = None,
+        random_state: int = 0,
+    ):
         self.kind, self.classes, self.frequency = scorer.kind, scorer.classes, scorer.frequency
+        self.labelled, self.random_state = labelled, random_state
         logits = logits_of(scorer.scores, scorer.kind)
-        fresh: Any = calibrator or scorer.calibrator
-        if fresh is None:
-            fresh = SoftmaxCalibrator(bias=True).fit(logits, scorer.codes)
-        rng = np.random.default_rng(0)
-        each = list(resampled(fresh, logits, scorer.codes, N_GROUP_REPLICATES, rng))
-        self.replicates = [(c, c.transform(logits).mean(axis=0)) for c in each]
+        fitted: Any = calibrator or scorer.calibrator
+        if fitted is None:
+            fitted = SoftmaxCalibrator(bias=True).fit(logits, scorer.codes)
+        rng = np.random.default_rng(random_state)
+        calibrators = list(resampled(fitted, logits, scorer.codes, N_CALIBRATORS, rng))
+        self.calibrators = [(c, c.transform(logits).mean(axis=0)) for c in calibrators]
 
-    def learn_prior(self, views: Sequence[View]) -> Prior:
-        """Prior of the prevalences of groups, from all groups of a call.
-
-        Of very many groups, those with the smallest hashes of their content are used.
-        """
-        keys = [_keys(view) for view in views]
-        every = np.concatenate(keys)
-        limit = np.sort(every)[min(GROUPS_FOR_PRIOR, len(every)) - 1]
-        parts = [
-            (self._likelihoods(raw)[0], bags[own <= limit], own[own <= limit])
-            for (raw, bags), own in zip(views, keys, strict=True)
-            if (own <= limit).any()
-        ]
-        order = np.argsort(np.concatenate([own for *_, own in parts]))
-        sizes = np.concatenate([bags.sizes for _, bags, _ in parts])[order]
-        k = len(self.classes)
-        mean, totals = self.frequency, np.array([k, *CONCENTRATIONS])
+    def learn_prior(self, chunks: Iterable[View]) -> Prior:
+        """Prior of prevalences from all groups, which may come in chunks of raw scores and bags."""
+        chosen: _Sample | None = None
+        for raw, bags in chunks:
+            part = _Sample.of(raw, bags)
+            chosen = part if chosen is None else chosen.merged(part)
         n = len(CONCENTRATIONS)
-        initial = np.array([0.5, *[0.5 / n] * n])
-        weights = initial
-        for _ in range(EM_STEPS):
-            around = np.vstack([np.full(k, 1 / k), np.tile(mean, (n, 1))])
-            prior = np.maximum(around * totals[:, None], 1e-3), np.log(weights)
-            drawn = [_draw(*part, prior) for part in parts]
-            shares = np.concatenate([d.mean(axis=1) for d, _ in drawn])[order]
-            mix = np.concatenate([m for _, m in drawn])[order]
-            weights = mix.sum(axis=0) + PRIOR_GROUPS * initial
-            weights /= weights.sum()
-            counts = (shares * np.minimum(sizes, PRIOR_ITEMS)[:, None]).sum(axis=0)
-            mean = (counts + PRIOR_ITEMS * self.frequency) / (counts.sum() + PRIOR_ITEMS)
-        return prior[0], np.log(weights)
+        first = np.array([0.5, *[0.5 / n] * n])
+        mean, weights = self.frequency, first
+        if chosen is None:
+            return self._prior(mean, weights)
+        likelihood = self._likelihood(chosen.scores, 0)
+        rows = np.minimum(chosen.bags.sizes, MAX_ITEMS) * chosen.counts
+        for _ in range(EM_ROUNDS):
+            prior = self._prior(mean, weights)
+            draws, mix = self._draw(likelihood, chosen.bags, prior, chosen.keys)
+            weights = chosen.counts @ mix + FLAT_PRIOR_GROUPS * first
+            weights = weights / weights.sum()
+            items = rows @ draws.mean(axis=1, dtype=np.float64)
+            items = items + LABELLED_PRIOR_ITEMS * self.frequency
+            mean = items / items.sum()
+        return self._prior(mean, weights)
 
     def posterior(self, raw: Floats, bags: Bags, prior: Prior) -> Draws:
-        """Draws of the realised shares of groups; their means are the estimates."""
-        keys = _keys((raw, bags))
-        likelihoods = self._likelihoods(raw)
-        drawn = [_draw(likelihood, bags, keys, prior)[0] for likelihood in likelihoods]
-        values = np.concatenate(drawn, axis=1)
-        draws = Draws.of_values(self.classes, values.mean(axis=1, dtype=float), values, bags.sizes)
-        return replace(draws, keys=keys, discrete=True)
+        """Draws of the prevalences of groups, with posterior means as estimates."""
+        scores, ordered, keys = _sorted_items(raw, bags)
+        k, n = len(self.classes), N_CALIBRATORS
+        means, variances = np.empty((2, n, len(bags), k))
+        for number in range(n):
+            likelihood = self._likelihood(scores, number)
+            drawn = self._draw(likelihood, ordered, prior, keys)[0].astype(np.float64)
+            means[number], variances[number] = drawn.mean(axis=1), drawn.var(axis=1)
+        between, within = means.var(axis=0, ddof=1), variances.mean(axis=0)
+        mean = means.mean(axis=0)
+        # Means of finite draws differ for that reason alone.
+        from_labels = np.maximum(between - within / DRAWS_PER_CALIBRATOR, 0.0)
+        total = within + between
+        share = from_labels / np.maximum(total, 1e-300)
+        draws = Draws(
+            self.classes,
+            mean,
+            mean,
+            total,
+            bags.sizes.astype(np.float64),
+            np.zeros_like(share) if self.labelled is None else share,
+            keys,
+            np.ones(len(bags), dtype=bool),
+            self.labelled,
+            seed=self.random_state,
+        )
+        if self.labelled is not None:
+            return replace(draws, n_replicates=len(self.labelled.effects))
+        return draws
 
-    def _likelihoods(self, raw: Floats) -> list[Floats]:
-        """Likelihoods of items under each class, by each replicate of the calibrator."""
-        logits = logits_of(raw, self.kind)
-        return [
-            np.clip(calibrator.transform(logits), POSTERIOR_FLOOR, 1.0) / prior
-            for calibrator, prior in self.replicates
-        ]
+    def _likelihood(self, raw: Floats, number: int) -> Floats:
+        """Likelihood of items under every class, up to a factor for each item."""
+        calibrator, prior = self.calibrators[number]
+        return np.asarray(
+            np.clip(calibrator.transform(logits_of(raw, self.kind)), POSTERIOR_FLOOR, 1.0) / prior
+        )
+
+    def _draw(
+        self, likelihood: Floats, bags: Bags, prior: Prior, keys: Keys
+    ) -> tuple[NDArray[np.float32], Floats]:
+        starts = modes(likelihood, bags, (prior[0][:1], prior[1][:1]))
+        seeds = keys ^ streams(self.random_state, "small groups", 1)
+        return sample(likelihood, bags, prior, DRAWS_PER_CALIBRATOR, seeds, starts)
+
+    def _prior(self, mean: Floats, weights: Floats) -> Prior:
+        """A flat component, and one around the mean for each concentration."""
+        alpha = np.vstack([np.ones(len(mean)), CONCENTRATIONS[:, None] * mean])
+        return np.maximum(alpha, 1e-3), np.log(weights)
 
 
-def _keys(view: View) -> Any:
-    raw, bags = view
-    return content_keys(raw, bags.indptr, bags.indices)
-
-
-def _draw(likelihood: Floats, bags: Bags, keys: Any, prior: Prior) -> tuple[PosteriorDraws, Floats]:
-    """Draws of groups, and the probability of each component of the prior."""
-    scores, ordered = in_own_order(likelihood, bags)  # chains go through the items
-    starts = modes(scores, ordered, (prior[0][:1], prior[1][:1]))
-    return sample(scores, ordered, prior, N_GROUP_DRAWS, keys, starts)
+def _sorted_items(raw: Floats, bags: Bags) -> tuple[Floats, Bags, Keys]:
+    """Items of each group sorted by their scores, with the groups and their hashes."""
+    scores = np.asarray(raw[bags.indices], dtype=np.float64)
+    owner = np.repeat(np.arange(len(bags)), bags.sizes)
+    order = np.lexsort((*scores.T, owner))
+    ends = np.append(0, np.cumsum(bags.sizes))
+    sorted_bags = Bags.unchecked(ends, np.arange(len(scores)), len(scores))
+    return scores[order], sorted_bags, content_keys(raw, bags.indptr, bags.indices)
