@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_info
 
 from headcount import tables
 from headcount.exceptions import InputError
-from tests.tables.test_tables import run
+from tests.commands import run
 
 
 def complaints(n, share, rng):

@@ -184,7 +184,7 @@ def learn_group_errors(
         Estimate of each group that is learnt from the others.
     """
     draws, poor_fit = estimates.draws, estimates.diagnosis.fit < FIT_LEVEL
-    return fit_random_effects(draws.mean, draws.variance, truth, sizes, poor_fit)
+    return fit_random_effects(draws.estimates, draws.variance, truth, sizes, poor_fit)
 
 
 def count_votes(part: Part) -> Floats:
