@@ -1,4 +1,4 @@
-"""How often intervals of groups without labelled rows hold, by the number of groups that tell.
+"""Coverage of intervals of groups without labelled rows, by the number of labelled groups.
 
 python benchmarks/unseen_groups.py [sets]
 
@@ -16,8 +16,8 @@ import sys
 import numpy as np
 
 import harness  # noqa: F401  first: it sets one thread for everybody
-from headcount.inference.intervals import Interval
-from headcount.inference.unseen import learn_unseen
+from headcount.inference.draws import Draws
+from headcount.inference.random_effects import fit_random_effects
 
 GROUPS = (5, 6, 8, 12, 25)
 ERRORS = (0.0, 0.05, 0.1, 0.2, 0.3)  # standard deviation of the error that is not expected
@@ -37,13 +37,15 @@ def groups(
 
 def one(n: int, error: float, rng: np.random.Generator) -> list[float]:
     """Coverage, width and error of four new groups."""
-    told, variance, truth = groups(n, rng, error, EXPECTED[0], ROWS[0])
-    nothing = np.zeros(n, dtype=bool)
-    unseen, _ = learn_unseen(told, variance, truth, np.full(n, ROWS[0]), nothing)
-    told, variance, truth = groups(4, rng, error, EXPECTED[1], ROWS[1])
-    reach = 1.96 * EXPECTED[1]
-    model = Interval(np.arange(3), told, told - reach, told + reach, variance, 0.95)
-    found = unseen.bound(model, nothing[:4], np.full(4, ROWS[1]), "bag")
+    estimates, variance, truth = groups(n, rng, error, EXPECTED[0], ROWS[0])
+    poor_fit = np.zeros(n, dtype=bool)
+    effects, _ = fit_random_effects(estimates, variance, truth, np.full(n, ROWS[0]), poor_fit)
+    estimates, variance, truth = groups(4, rng, error, EXPECTED[1], ROWS[1])
+    sizes, known = np.full(4, float(ROWS[1])), np.ones(4, dtype=bool)
+    keys, labelled_share = np.arange(4, dtype=np.uint64), np.zeros((4, 3))
+    moments = estimates, estimates, variance
+    draws = Draws(np.arange(3), *moments, sizes, labelled_share, keys, known)
+    found = effects.shrink(draws, poor_fit[:4]).interval()
     inside = (truth >= found.low) & (truth <= found.high)
     off = np.abs(found.prevalence - truth)
     return [inside.mean(), 100 * (found.high - found.low).mean(), 100 * off.mean()]
