@@ -53,12 +53,13 @@ def estimate_groups(
     parts, groups = [], []
     for part, sizes, drawn in draw_groups(model, rows.scores):
         names = [rows.names[g] for g in part.groups]
+        counts = count_votes(part)
         diagnosis = _resized(info, _diagnose(model, part, sizes), names)
-        draws = _adjusted(info, drawn, diagnosis, names, target)
-        # Values of small groups are needed for their intervals alone.
-        interval = draws.interval(level)
-        parts.append(Estimates(interval, count_votes(part), diagnosis, draws.smooth()))
-        groups.append(part.groups)
+        for chosen, draws in _adjusted(info, drawn, diagnosis, names, target):
+            # Values of small groups are needed for their intervals alone.
+            interval, own = draws.interval(level), _taken(diagnosis, chosen)
+            parts.append(Estimates(interval, counts[chosen], own, draws.smooth()))
+            groups.append(part.groups[chosen])
     return join_estimates(parts, groups)
 
 
@@ -235,23 +236,28 @@ def _diagnose(model: FittedModel, part: Part, sizes: Ints) -> Diagnosis:
 
 def _adjusted(
     info: GroupInfo | None, draws: Draws, diagnosis: Diagnosis, names: list[str], target: str
-) -> Draws:
-    """Draws that allow for misfits, or for the errors of the model for groups."""
+) -> Iterator[tuple[Ints, Draws]]:
+    """Numbers of some groups, and draws that allow for misfits or for the model's errors."""
     if info is None:
-        if diagnosis.off.any():
-            draws = draws.inflated(np.broadcast_to(diagnosis.off, draws.mean.shape))
-        return draws.population() if target == "population" else draws
+        flagged = diagnosis.off.any(axis=1)
+        for groups in filter(len, (np.flatnonzero(~flagged), np.flatnonzero(flagged))):
+            some, off = draws.take(groups), diagnosis.off[groups]
+            some = some.inflated(np.broadcast_to(off, some.mean.shape)) if off.any() else some
+            yield groups, some.population() if target == "population" else some
+        return
     poor_fit = np.asarray(diagnosis.fit < FIT_LEVEL)
     own = info.labelled_rows(names)
     has_rows = own.sum(axis=1) > 0
-    shrunken, order = [], []
     for effects, chosen in ((info.known, has_rows), (info.new, ~has_rows)):
         groups = np.flatnonzero(chosen)
         if len(groups):
-            part = draws.take(groups)
-            shrunken.append(effects.shrink(part, poor_fit[groups], target, own[groups]))
-            order.append(groups)
-    return Draws.concatenate(shrunken).take(np.argsort(np.concatenate(order)))
+            some = draws.take(groups)
+            yield groups, effects.shrink(some, poor_fit[groups], target, own[groups])
+
+
+def _taken(diagnosis: Diagnosis, groups: Ints) -> Diagnosis:
+    arrays: dict[str, Any] = {name: getattr(diagnosis, name)[groups] for name in DIAGNOSIS_ARRAYS}
+    return replace(diagnosis, **arrays)
 
 
 def _resized(info: GroupInfo | None, diagnosis: Diagnosis, names: list[str]) -> Diagnosis:
