@@ -198,7 +198,7 @@ def test_flags_have_a_size_and_share_a_line():
     assert "points beyond what chance does" in text
 
 
-@pytest.mark.parametrize(("k", "n_groups", "size"), [(2, 400, 10), (2, 30, 200), (3, 200, 10)])
+@pytest.mark.parametrize(("k", "n_groups", "size"), [(2, 100, 10), (2, 30, 200), (3, 60, 10)])
 def test_all_rows_together_have_an_interval_that_covers_and_is_narrow(k, n_groups, size):
     covered, widths = [], []
     for seed in range(40):

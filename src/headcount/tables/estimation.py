@@ -41,13 +41,7 @@ UNTESTED_FROM = 2000  # small groups; they are not tested then, since the test h
 def estimate_groups(
     model: FittedModel, rows: GroupRows, level: float = 0.95, target: str = "bag"
 ) -> Estimates:
-    """Shares of groups with intervals, shares by counting, and a diagnosis of each group.
-
-    Parameters
-    ----------
-    target : {'bag', 'population'}
-        Shares among these very rows, or in the population that they were drawn from.
-    """
+    """Shares of groups with intervals, shares by counting, and a diagnosis of each group."""
     assert rows.scores is not None
     info = model.groups_by(rows.by)
     parts, groups = [], []
@@ -115,12 +109,8 @@ def of_population(shares: GroupShares) -> GroupShares:
 def join_groups(shares: GroupShares, owner: Ints) -> Interval:
     """Shares of unions of groups, with intervals.
 
-    The rows of a union are estimated together, as one group. Where groups are shrunken, draws of
-    the groups are averaged.
-
-    Parameters
-    ----------
-    owner : for each group, the number of the union that it belongs to
+    `owner` is the number of the union that each group belongs to. The rows of a union are estimated
+    together, as one group. Where groups are shrunken, draws of the groups are averaged.
     """
     return draw_unions(shares, owner).interval(shares.interval.level)
 
@@ -144,11 +134,7 @@ def draw_unions(shares: GroupShares, owner: Ints) -> Draws:
 def change_p_values(shares: GroupShares, weight: Floats) -> Floats:
     """P-values of each group's difference from a weighted mean of groups, after Holm's correction.
 
-    Groups in the mean and groups of few rows are not tested: their p-values are 1.
-
-    Parameters
-    ----------
-    weight : of each group in the mean, 0 for the others
+    Groups in the mean, whose `weight` is not 0, and groups of few rows have p-values of 1.
     """
     variance = shares.estimates.draws.changes(weight)[1]
     change = shares.interval.prevalence - weight @ shares.interval.prevalence
@@ -176,14 +162,7 @@ def try_groups(fitted: Any, views: Sequence[View]) -> Estimates:
 def learn_group_errors(
     estimates: Estimates, truth: Floats, sizes: Ints
 ) -> tuple[RandomEffects, Floats]:
-    """How groups vary and how far off a model is for them, from groups with known shares.
-
-    Returns
-    -------
-    RandomEffects
-    array
-        Estimate of each group that is learnt from the others.
-    """
+    """How groups vary and how far off a model is for them; estimates learnt from the others."""
     draws, poor_fit = estimates.draws, estimates.diagnosis.fit < FIT_LEVEL
     return fit_random_effects(draws.estimates, draws.variance, truth, sizes, poor_fit)
 
