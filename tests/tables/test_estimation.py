@@ -23,6 +23,11 @@ def groups_of(sizes, rng, k=2):
     return [scores_of(rng.choice(k, n, p=rng.dirichlet(np.ones(k))), k, rng) for n in sizes]
 
 
+def hard_answers(y, rng):
+    """Ones for the class that a classifier finds likeliest."""
+    return np.eye(3)[scores_of(y, 3, rng).argmax(axis=1)]
+
+
 def with_groups(count, rng, n_known=12):
     """The same groups by a model that knows how groups vary, of which the first were labelled."""
     k = count.interval.prevalence.shape[1]
@@ -166,6 +171,37 @@ def test_intervals_of_small_groups_cover():
     inside = (truth >= interval.low[:, 1] - 1e-6) & (truth <= interval.high[:, 1] + 1e-6)
     assert 0.92 < inside.mean() <= 0.995
     assert (interval.high - interval.low).mean() < 0.97
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_small_groups_of_equal_content_all_count(seed):
+    """Hard answers on single rows: there are three kinds of groups, and all inform the prior."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=600)
+    q = PACC(calibrate_width=False).fit_scores(hard_answers(y, rng), y)
+    labels = rng.choice(3, 1500, p=rng.dirichlet(np.ones(3)))
+    count = estimated(q, list(hard_answers(labels, rng)[:, None, :]))
+    truth = np.eye(3)[labels]
+    inside = (truth >= count.interval.low - 1e-6) & (truth <= count.interval.high + 1e-6)
+    assert inside.mean() > 0.92
+    mean = count.interval.prevalence.mean(axis=0)
+    np.testing.assert_allclose(mean, truth.mean(axis=0), atol=0.2)
+
+
+def test_a_misfit_changes_no_other_group():
+    """Small groups keep their exact intervals, whatever is wrong with another one."""
+    rng = np.random.default_rng(0)
+    q = fitted(PACC(), 2, 400, rng)
+    groups = groups_of([12] * 20, rng)
+    odd = np.tile([[0.5, 0.5]], (25, 1))
+    plain, among = estimated(q, [*groups, groups[0]]), estimated(q, [*groups, odd])
+    assert among.diagnosis.off[-1].max() > 0
+    fits = (plain.diagnosis.off[:20] == 0).all(axis=1)
+    assert fits.sum() >= 15
+    # Small groups share a prior, which every group changes a little.
+    for name in ARRAYS:
+        moved = np.abs(getattr(plain.interval, name) - getattr(among.interval, name))[:20][fits]
+        assert moved.max() < 0.12 and moved.mean() < 0.03
 
 
 @pytest.mark.parametrize("k", [2, 4])

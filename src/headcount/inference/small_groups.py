@@ -11,13 +11,14 @@ Morris 1975). It is symmetric in the groups. Given the prior, each group is hand
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from headcount._core.types import Floats
+from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.inference.draws import Draws
 from headcount.inference.posteriors import PosteriorDraws, Prior, modes, sample
@@ -32,7 +33,7 @@ from headcount.scores.scorer import Scorer, View, in_own_order
 
 N_REPLICATES = 5  # bootstrap replicates of the calibrator, for the error of the labelled items
 N_DRAWS = 60  # of a group in each replicate
-GROUPS_FOR_PRIOR = 400  # groups: the standard error of a mean share is then a twentieth
+GROUPS_FOR_PRIOR = 400  # of different content: the standard error of a mean share is a twentieth
 EM_STEPS = 8  # after which weights of the mixture change by less than their sampling error
 CONCENTRATIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)  # of Dirichlet components around the mean
 PRIOR_GROUPS = 3.0  # groups: the weight of the initial mixture, half of which is the flat prior
@@ -60,21 +61,16 @@ class SmallGroups:
         each = list(resampled(fresh, logits, scorer.codes, N_REPLICATES, rng))
         self.replicates = [(c, c.transform(logits).mean(axis=0)) for c in each]
 
-    def learn_prior(self, views: Sequence[View]) -> Prior:
-        """Prior of the prevalences of groups, from all groups of a call.
+    def learn_prior(self, views: Iterable[View]) -> Prior:
+        """Prior of the prevalences of groups, from all groups of a call, some at a time.
 
-        Of very many groups, those with the smallest hashes of their content are used.
+        Groups of equal content have equal posteriors and count as often as there are such groups.
+        Of very many contents, those with the smallest hashes are used.
         """
-        keys = [_keys(view) for view in views]
-        every = np.concatenate(keys)
-        limit = np.sort(every)[min(GROUPS_FOR_PRIOR, len(every)) - 1]
-        parts = [
-            (self._likelihoods(raw)[0], bags[own <= limit], own[own <= limit])
-            for (raw, bags), own in zip(views, keys, strict=True)
-            if (own <= limit).any()
-        ]
-        order = np.argsort(np.concatenate([own for *_, own in parts]))
-        sizes = np.concatenate([bags.sizes for _, bags, _ in parts])[order]
+        sample, number = _join_samples([_sample_contents(view) for view in views])
+        parts = [(self._likelihoods(s.raw)[0], s.bags, s.keys) for s in sample]
+        order = np.argsort(np.concatenate([s.keys for s in sample]))
+        sizes = np.concatenate([s.bags.sizes for s in sample])[order]
         k = len(self.classes)
         mean, totals = self.frequency, np.array([k, *CONCENTRATIONS])
         n = len(CONCENTRATIONS)
@@ -86,9 +82,9 @@ class SmallGroups:
             drawn = [_draw(*part, prior) for part in parts]
             shares = np.concatenate([d.mean(axis=1) for d, _ in drawn])[order]
             mix = np.concatenate([m for _, m in drawn])[order]
-            weights = mix.sum(axis=0) + PRIOR_GROUPS * initial
+            weights = number @ mix + PRIOR_GROUPS * initial
             weights /= weights.sum()
-            counts = (shares * np.minimum(sizes, PRIOR_ITEMS)[:, None]).sum(axis=0)
+            counts = (number * np.minimum(sizes, PRIOR_ITEMS)) @ shares
             mean = (counts + PRIOR_ITEMS * self.frequency) / (counts.sum() + PRIOR_ITEMS)
         return prior[0], np.log(weights)
 
@@ -108,6 +104,44 @@ class SmallGroups:
             np.clip(calibrator.transform(logits), POSTERIOR_FLOOR, 1.0) / prior
             for calibrator, prior in self.replicates
         ]
+
+
+class _Sample(NamedTuple):
+    """Groups of different content, and how many groups have each content."""
+
+    raw: Floats
+    bags: Bags
+    keys: NDArray[np.uint64]
+    number: Ints
+
+
+def _sample_contents(view: View) -> _Sample:
+    """The contents with the smallest hashes, without the rest of the pool."""
+    raw, bags = view
+    keys, first, number = np.unique(_keys(view), return_index=True, return_counts=True)
+    chosen = slice(0, GROUPS_FOR_PRIOR)
+    some = bags[first[chosen]]
+    total = int(some.sizes.sum())
+    indptr = np.concatenate([[0], np.cumsum(some.sizes)])
+    own = Bags.unchecked(indptr, np.arange(total), total)
+    return _Sample(raw[some.indices], own, keys[chosen], number[chosen])
+
+
+def _join_samples(samples: Sequence[_Sample]) -> tuple[list[_Sample], Ints]:
+    """Samples without repeated contents, and the number of groups of each by increasing hash."""
+    keys = np.concatenate([s.keys for s in samples])
+    every, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    number = np.bincount(place, np.concatenate([s.number for s in samples])).astype(np.int64)
+    is_used = np.zeros(len(keys), dtype=bool)
+    is_used[first[:GROUPS_FOR_PRIOR]] = True
+    ends = np.cumsum([len(s.keys) for s in samples])[:-1]
+    used = [np.flatnonzero(part) for part in np.split(is_used, ends)]
+    kept = [
+        _Sample(s.raw, s.bags[own], s.keys[own], s.number[own])
+        for s, own in zip(samples, used, strict=True)
+        if len(own)
+    ]
+    return kept, number[: min(len(every), GROUPS_FOR_PRIOR)]
 
 
 def _keys(view: View) -> Any:

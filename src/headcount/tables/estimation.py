@@ -60,13 +60,12 @@ def estimate_groups(
 def draw_groups(model: FittedModel, scores: GroupScores) -> Iterator[tuple[Part, Ints, Draws]]:
     """Groups that are all small, or all large, with their effective sizes and draws."""
     quantifier, settings = model.quantifier, DrawSettings()
-    exact = _small_groups(model)
-    prior = None
-    if exact is not None:
-        small = [p for p, sizes in _parts(scores) if _is_small(p, sizes)]
-        prior = exact.learn_prior([part.mixed for part in small]) if small else None
+    exact, prior = _small_groups(model), None
     for part, sizes in _parts(scores):
-        if exact is not None and prior is not None and _is_small(part, sizes):
+        if exact is not None and _is_small(part, sizes):
+            prior = prior or exact.learn_prior(
+                p.mixed for p, n in _parts(scores) if _is_small(p, n)
+            )
             yield part, sizes, exact.posterior(*part.mixed, prior)
             continue
         draws = quantifier.draw(part.folds, sizes, settings)
