@@ -7,12 +7,12 @@ error asks for (Efron and Morris 1975; DerSimonian and Laird 1986; Gelman et al.
 
 Model, for a group g of m_g rows and s = mu (1 - mu):
 
-- theta_g, the prevalences in the group's population, are Dirichlet with mean mu and variance tau^2 s.
+- theta_g, the prevalences in the group's population, are Dirichlet with mean mu, variance tau^2 s.
 - y_g, the labelled rows that the group has of its own, are multinomial(n_g, theta_g).
 - p_g, the prevalences among the group's unlabelled rows, have mean theta_g and variance
   theta_g (1 - theta_g) / m_g.
-- x_g = mu + gain (p_g - mu) + e_g, the model's estimate, where e_g has variance v_g + sigma^2 s: v_g
-  is the variance of the draws, and sigma^2 s what belongs to groups.
+- x_g = mu + gain (p_g - mu) + e_g, the model's estimate, where e_g has variance v_g + sigma^2 s:
+  v_g is the variance of the draws, and sigma^2 s what belongs to groups.
 
 x_g is the estimate rather than the mean of the draws. Under their flat prior the latter is pulled
 towards equal prevalences, the more so the fewer rows there are, and gain would depend on m_g.
@@ -42,8 +42,8 @@ from headcount.inference.intervals import bounds
 from headcount.kernels.simplex import clip_and_normalise
 
 # Values of the hyperparameters. Variances are in units of mu (1 - mu), and each is twice the one
-# before. The prior of tau is uniform (Gelman 2006), that of sigma is uniform in its logarithm, and a
-# gain is half as likely as the next higher one. `benchmarks/unseen_groups.py` compares them.
+# before. The prior of tau is uniform (Gelman 2006), that of sigma is uniform in its logarithm, and
+# a gain is half as likely as the next higher one. `benchmarks/unseen_groups.py` compares them.
 BETWEEN_VARIANCES = 5e-4 * 2.0 ** np.arange(11)
 ERROR_VARIANCES = 1e-4 * 2.0 ** np.arange(14)
 GAINS = np.linspace(0.0, 1.0, 5)
@@ -162,8 +162,8 @@ def fit_random_effects(
     Parameters
     ----------
     estimates, variance : arrays of shape (groups, classes)
-        Estimates and variances of the draws of a quantifier that was fitted to other groups, or, for
-        known groups, to other rows of them.
+        Estimates and variances of the draws of a quantifier that was fitted to other groups, or,
+        for known groups, to other rows of them.
     truth : array of shape (groups, classes)
         Prevalences among the rows that these draws are of.
     sizes : array of shape (groups,)
@@ -178,11 +178,12 @@ def fit_random_effects(
 
     Notes
     -----
-    Width is calibrated as in `headcount.inference.calibration`: groups are left out in turn, and the
-    factor on standard deviations is the 95 % quantile of the absolute standardised errors over that
-    of a normal distribution. Its square has a scaled inverse chi-squared prior around 1 that counts
-    for one group (a unit-information prior: Kass and Wasserman 1995), so the predictive distribution
-    is Student's t with n + 1 degrees of freedom (Gelman et al. 2013, section 2.6). It is at least 1.
+    Width is calibrated as in `headcount.inference.calibration`: groups are left out in turn, and
+    the factor on standard deviations is the 95 % quantile of the absolute standardised errors over
+    that of a normal distribution. Its square has a scaled inverse chi-squared prior around 1 that
+    counts for one group (a unit-information prior: Kass and Wasserman 1995), so the predictive
+    distribution is Student's t with n + 1 degrees of freedom (Gelman et al. 2013, section 2.6). It
+    is at least 1.
     """
     data = GroupData(
         estimates, variance, np.asarray(sizes, float), poor_fit, np.zeros(truth.shape, int)
