@@ -26,6 +26,7 @@ import harness  # first: it sets one thread for everybody
 import tasks
 import workloads
 from headcount import SLD, AutoQuantifier, Bags, BayesQuantifier, UniformPrevalence, measure
+from headcount.methods.base import without_calibration
 from headcount.scores.sources import sources_for
 from headcount.selection import auto
 from headcount.selection.budget import Budget
@@ -105,12 +106,14 @@ def contestants(X, y, pool, bags: Bags) -> Iterator[tuple[str, Answer]]:
         f"mlquantify {matching}",
         lambda _: mlquantify(matching, classifier, X, y, pool, bags),
     )
-    bcts = SLD(classifier, calibrator="bcts")
+    bcts = SLD(classifier, calibrator="bcts", calibrate_width=False)
     yield "SLD", lambda _: bcts.fit(X, y).predict_bags(pool, bags)
     yield (
         "Bayes",
         lambda which: (
-            BayesQuantifier(classifier=classifier, measure=which, expect="any shift")
+            without_calibration(
+                BayesQuantifier(classifier=classifier, measure=which, expect="any shift")
+            )
             .fit(X, y)
             .predict_bags(pool, bags)
         ),
@@ -119,7 +122,9 @@ def contestants(X, y, pool, bags: Bags) -> Iterator[tuple[str, Answer]]:
     yield (
         "Auto",
         lambda which: (
-            AutoQuantifier(measure=which, expect="any shift", size=size, budget=BUDGET)
+            without_calibration(
+                AutoQuantifier(measure=which, expect="any shift", size=size, budget=BUDGET)
+            )
             .fit(X, y)
             .predict_bags(pool, bags)
         ),

@@ -14,6 +14,7 @@ import harness  # first: it sets one thread for everybody
 import peers
 import workloads
 from headcount import ACC, CC, PACC, PCC, RLLS, SLD, Quantifier
+from headcount.methods.base import without_calibration
 
 
 def contestants(train, y, pool):
@@ -21,7 +22,7 @@ def contestants(train, y, pool):
 
     def ours(method: Quantifier):
         def make():
-            fitted = method.fit_scores(train, y)
+            fitted = without_calibration(method).fit_scores(train, y)
             return lambda bags: fitted.predict_scores(pool, bags)
 
         return make
@@ -67,7 +68,7 @@ def memory(task: str, bags) -> None:
     """Peak memory of `predict_bags` from features to estimates, against the pool's scores."""
     data = workloads.make(task)
     model = LogisticRegression(max_iter=100, tol=0.1).fit(data["X_train"], data["y_train"])
-    sld = SLD(FrozenEstimator(model)).fit(data["X_train"], data["y_train"])
+    sld = SLD(FrozenEstimator(model), calibrate_width=False).fit(data["X_train"], data["y_train"])
     peak = harness.run(
         "SLD", "", lambda: lambda b: sld.predict_bags(data["X_pool"], b), bags
     ).memory

@@ -12,6 +12,7 @@ import harness  # first: it sets one thread for everybody
 import headcount as hc
 import peers
 import workloads
+from headcount.methods.base import without_calibration
 
 
 def contestants(task, train, y, pool):
@@ -19,7 +20,7 @@ def contestants(task, train, y, pool):
 
     def ours(method):
         def make():
-            fitted = method.fit_scores(train, y)
+            fitted = without_calibration(method).fit_scores(train, y)
             return lambda bags: fitted.predict_scores(pool, bags)
 
         return "Headcount", make

@@ -38,6 +38,7 @@ from headcount import (
     KDEyML,
     measure,
 )
+from headcount.methods.base import without_calibration
 from headcount.scores import cross_fit
 from headcount.selection import auto
 from headcount.selection.classifiers import ClassifierPass, fit_classifiers
@@ -132,7 +133,7 @@ def errors_of(name: str, number: int, split: Split) -> dict[str, list[float]]:
         for method in single_methods("ae"):
             answers = []
             for which in MEASURES:
-                q = single_methods(which)[method].fit_scorer(scorer)
+                q = without_calibration(single_methods(which)[method]).fit_scorer(scorer)
                 if method == "Bayes":
                     q.learn_shift(None, past)
                 answers.append(q.estimate(whole if q.uses_whole() else views))
@@ -141,6 +142,7 @@ def errors_of(name: str, number: int, split: Split) -> dict[str, list[float]]:
     share_passes()
     for which in MEASURES:
         q = AutoQuantifier(measure=which, periods=name in PERIODS, budget=3000)
+        q.calibrate_width = False
         answers.append(q.fit(X, y, groups=groups).predict_bags(pool, bags))
         print("  " + q.summary_, file=sys.stderr, flush=True)
     keep("Auto", answers)

@@ -31,6 +31,7 @@ from headcount import (
     UniformPrevalence,
 )
 from headcount.lequa import make_corpus
+from headcount.methods.base import without_calibration
 from headcount.scores import cross_fit
 from headcount.text import TfIdf
 from workloads import SPECS, Model, natural_prevalence
@@ -78,7 +79,7 @@ def errors() -> None:
             bags = UniformPrevalence(n_bags=N_BAGS, size=SIZE, random_state=seed).draw(y_pool)
             scorer = cross_fit(logistic(), X, y, whole=True, random_state=seed)
             for name, make in METHODS.items():
-                fitted = make().fit_scorer(scorer)
+                fitted = without_calibration(make()).fit_scorer(scorer)
                 pair = []
                 for whole in (True, False):
                     views = fitted.views(pool, bags, whole=whole)

@@ -22,12 +22,13 @@ from threadpoolctl import threadpool_limits
 
 import harness
 import tasks
-from headcount import UniformPrevalence
+from headcount import BayesQuantifier, UniformPrevalence
+from headcount.methods.base import without_calibration
 from headcount.scores import cross_fit
 from headcount.scores.crossfit import cross_fit_source
 from headcount.scores.sources import sources_for
 from headcount.selection.budget import Size, cross_fit_cost, trial_cost
-from headcount.selection.candidates import default_candidates
+from headcount.selection.candidates import FOR_TRIALS, default_candidates
 
 SIZES = [(2000, 10, 2), (2000, 100, 2), (10000, 20, 2), (2000, 16, 10)]
 
@@ -82,13 +83,16 @@ def trials(X: np.ndarray, y: np.ndarray, size: Size) -> Iterator[tuple[str, floa
     ((train, test),) = StratifiedShuffleSplit(1, test_size=0.2, random_state=0).split(X, y)
     bags = UniformPrevalence(n_bags=60, size=250).draw(y[test], classes=scorer.classes)
     part, learned = scorer.part(train), replace(size, items=len(train))
-    for candidate in default_candidates("ae", "learn", size.classes, natural=True):
+    for name, quantifier in default_candidates("ae", "learn", size.classes, natural=True).items():
+        trial = without_calibration(quantifier)
+        if isinstance(trial, BayesQuantifier):
+            trial.set_params(**FOR_TRIALS)
 
-        def run(q=candidate.trial):
+        def run(q=trial):
             q.fit_scorer(part).estimate([(scorer.scores[test], bags)])
 
         measured(run)  # compiles
-        yield candidate.name, trial_cost(candidate.trial, learned, 60 * 250), measured(run)
+        yield name, trial_cost(trial, learned, 60 * 250), measured(run)
 
 
 if __name__ == "__main__":

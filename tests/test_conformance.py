@@ -9,6 +9,7 @@ from headcount.measures import DEFINITIONS
 from headcount.methods.registry import named_methods
 from headcount.methods.solvers import SmoothedEM, StableEM
 from headcount.scores.calibrators import CALIBRATORS
+from headcount.selection.candidates import without_calibration
 from headcount.testing import (
     QUANTIFIER_CHECKS,
     check_measure,
@@ -76,11 +77,13 @@ VARIANTS = [
     headcount.PCC(calibrator="isotonic"),
     headcount.PACC(calibrator="platt"),
 ]
-QUANTIFIERS = [make(cls) for cls in CLASSES] + VARIANTS
+# Calibration of width changes nothing but intervals, which are tested in tests/inference.
+QUANTIFIERS = [without_calibration(q) for q in [make(cls) for cls in CLASSES] + VARIANTS]
+CALIBRATED = [headcount.PACC(), headcount.SLD(calibrator="bcts")]
 
 
 @pytest.mark.parametrize("check", QUANTIFIER_CHECKS, ids=lambda c: c.__name__[7:])
-@pytest.mark.parametrize("quantifier", QUANTIFIERS, ids=str)
+@pytest.mark.parametrize("quantifier", QUANTIFIERS + CALIBRATED, ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_quantifier(quantifier, check, n_classes):
     with warnings.catch_warnings():
@@ -125,7 +128,7 @@ SELECTING = [
 def _sklearn_cases():
     # Some of the checks' data sets have three items of a class.
     small = [make(cls, cv=2) if "cv" in cls().get_params() else make(cls) for cls in CLASSES]
-    for quantifier in [*small, *SELECTING]:
+    for quantifier in [*map(without_calibration, small), *SELECTING]:
         for name, run, reason in scikit_learn_checks(quantifier):
             marks = [pytest.mark.skip(reason=reason)] if reason else []
             yield pytest.param(run, marks=marks, id=f"{str(quantifier)[:40]}-{name}")

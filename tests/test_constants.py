@@ -7,10 +7,6 @@ import pytest
 
 from tests.test_map import FILES, module_of
 
-# These packages are rewritten on branches of their own (issue 27), which name their constants;
-# empty this set when the branches are merged.
-PACKAGES_EXEMPT = {"headcount.inference", "headcount.tables", "headcount.selection"}
-
 ARITHMETIC = (
     ast.Expression,
     ast.Constant,
@@ -61,8 +57,7 @@ def with_several_values(sources):
 
 def test_no_name_has_two_values():
     sources = {module_of(path): path.read_text() for path in FILES}
-    exempt = tuple(f"{package}." for package in PACKAGES_EXEMPT)
-    assert not with_several_values({m: s for m, s in sources.items() if not m.startswith(exempt)})
+    assert not with_several_values(sources)
 
 
 @pytest.mark.parametrize(

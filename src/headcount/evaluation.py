@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.base import clone
 
 from headcount._core.frame import Frame
 from headcount._core.types import Floats, Ints
@@ -16,7 +15,7 @@ from headcount.bags import Bags
 from headcount.exceptions import InputError
 from headcount.measures import Measure, measure
 from headcount.measures import measures as parse_measures
-from headcount.methods.base import Quantifier
+from headcount.methods.base import Quantifier, without_calibration
 from headcount.methods.sharing import SharedPasses
 
 Specs = str | Measure | Iterable[str | Measure]
@@ -71,7 +70,8 @@ def evaluate_many(
     """Fit several quantifiers on (X, y) and evaluate each on the bags of `pool`.
 
     Quantifiers with the same classifier settings, folds and seed share one classifier pass: it
-    is fitted, cross-fitted and applied to the pool once. Those given are cloned, not fitted.
+    is fitted, cross-fitted and applied to the pool once. Those given are cloned, not fitted; the
+    clones do not calibrate the width of intervals.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def evaluate_many(
     if not quantifiers:
         raise InputError("no quantifiers to evaluate.")
     wanted = parse_measures(measures)
-    clones = {name: clone(q) for name, q in quantifiers.items()}
+    clones = {name: without_calibration(q) for name, q in quantifiers.items()}
     shared = SharedPasses(list(clones.values()), X, y)
     parts = []
     for name, q in clones.items():

@@ -1,14 +1,9 @@
 """Intervals: against an exact posterior, by their coverage, and at the borders."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from headcount.inference.bounds import bounds
-from headcount.inference.halves import widening_of
-from headcount.inference.spread import Request, spread_of
-from scipy.special import softmax
 from scipy.stats import binom, norm
 from sklearn.linear_model import LogisticRegression
 
@@ -19,7 +14,6 @@ from headcount import (
     PACC,
     SLD,
     Bags,
-    BayesQuantifier,
     GridSearch,
     HDx,
     HDy,
@@ -29,6 +23,8 @@ from headcount import (
     UniformPrevalence,
     WithIntervals,
 )
+from headcount.inference.intervals import bounds
+from headcount.inference.local_regression import posterior_moments
 from headcount.inference.simulation import Simulator
 from headcount.methods.registry import named_methods
 from headcount.methods.scored import ScoreQuantifier
@@ -93,16 +89,17 @@ def test_bounds_of_cut_normals(middle):
     [(PACC, 2), (SLD, 2), (lambda: SLD(calibrator="bcts"), 3), (PACC, 4), (HDy, 2), (KDEyML, 3)],
 )
 def test_intervals_cover(make, k):
+    """600 bags of 30 labelled samples: a standard error of about one point."""
     inside, widths = [], []
-    for seed in range(25):
+    for seed in range(30):
         X, y = make_items(k, n=300, seed=seed)
         pool, y_pool = make_items(k, n=2000, seed=1000 + seed)
-        bags = UniformPrevalence(n_bags=12, size=150, random_state=seed).draw(y_pool)
-        found = make().set_params(classifier=LogisticRegression()).fit(X, y)
-        interval = found.predict_interval(pool, bags, n_draws=150)
+        bags = UniformPrevalence(n_bags=20, size=150, random_state=seed).draw(y_pool)
+        q = make().set_params(classifier=LogisticRegression()).fit(X, y)
+        interval = q.predict_interval(pool, bags, n_draws=150)
         inside.append((bags.prevalence >= interval.low) & (bags.prevalence <= interval.high))
         widths.append(interval.high - interval.low)
-    assert 0.90 < np.mean(inside) < 0.995
+    assert 0.92 < np.mean(inside) < 0.99
     assert 0.01 < np.mean(widths) < 0.4
 
 
@@ -176,7 +173,7 @@ def test_all_classes_are_inside_at_once():
         found = q.predict_interval(pool, bags, simultaneous=True, n_draws=150)
         inside = (bags.prevalence >= found.low) & (bags.prevalence <= found.high)
         together.append(inside.all(axis=1))
-    assert np.mean(together) > 0.88
+    assert np.mean(together) > 0.92
 
 
 def test_thousands_of_bags_get_what_each_would_get_alone():
@@ -186,106 +183,21 @@ def test_thousands_of_bags_get_what_each_would_get_alone():
     q = PACC(LogisticRegression()).fit(X, y)
     many, few = q.predict_interval(pool, bags), q.predict_interval(pool, bags[:20], n_draws=1500)
     off = np.abs(many.low[:20] - few.low), np.abs(many.high[:20] - few.high)
-    assert np.mean(off) < 0.012
+    assert np.mean(off) < 0.012  # of five times as many draws
     inside = (bags.prevalence >= many.low) & (bags.prevalence <= many.high)
     assert 0.9 < inside.mean() < 0.99
 
 
 def test_cost_does_not_grow_with_the_bag():
-    seen = []
+    sizes = []
 
     def estimate(bags: Bags):
-        seen.append(bags.sizes.max())
+        sizes.append(bags.sizes.max())
         return np.full((len(bags), 2), 0.5)
 
     simulator = Simulator(estimate, np.repeat([0, 1], 100), 2)
-    spread_of(simulator, np.array([[0.5, 0.5]]), np.array([10**9]), Request())
-    assert max(seen) == simulator.enough == 1000
-
-
-def test_the_luck_of_a_large_bag_is_told_from_smaller_ones():
-    """Told from bags of 1,000 items, intervals are as wide as bags of 16,000 make them."""
-
-    class Patient(Simulator):
-        enough = 20_000
-
-    rng = np.random.default_rng(0)
-    codes = rng.permutation(np.repeat([0, 1], 300))
-    x = rng.normal(size=600) + 1.5 * codes
-    scores = np.column_stack([norm.sf(x - 0.75), norm.cdf(x - 0.75)])
-    q = PACC().fit_scores(scores, codes)
-
-    def estimate(bags: Bags):
-        return q.estimate([(scores, bags)])
-
-    at, size = np.array([[0.6, 0.4]] * 20), np.full(20, 16_000)
-    quick = spread_of(Simulator(estimate, codes, 2), at, size, Request())
-    slow = spread_of(Patient(estimate, codes, 2), at, size, Request())
-    small = spread_of(Simulator(estimate, codes, 2), at, np.full(20, 1200), Request())
-    ratio = np.sqrt(quick.variance.mean() / slow.variance.mean())
-    assert 0.93 < ratio < 1.07
-    assert quick.variance.mean() < 0.8 * small.variance.mean()
-
-
-def test_worlds_of_few_items_vary_as_those_items_do():
-    """Five items of a class, two of them red: the share of red is as unsure as five items leave it.
-
-    A part u of a class, Beta(1, 5), is like any labelled item, of which as many are red.
-    """
-    red = np.array([1.0, 1, 0, 0, 0, 1, 1, 0, 0, 0])
-
-    def share_of_red(bags: Bags):
-        return bags.means(red[:, None])
-
-    simulator = Simulator(share_of_red, np.repeat([0, 1], 5), 2)
-    shares = np.tile([1.0, 0.0], (1, 4000, 1))
-    found, _ = simulator.run(shares, np.array([2000]), np.random.default_rng(0), "bag")
-    assert found.var() == pytest.approx(5 / 7 * 0.4 * 0.6 / 4, rel=0.08)
-
-
-def test_what_bends_to_few_items_is_tried_on_halves_of_them():
-    """Intervals are widened once for a fitted method, whatever bags are asked for together."""
-    rng = np.random.default_rng(0)
-    scores, codes = weak_scores(300, 5, rng)
-    pool, y_pool = weak_scores(4000, 5, rng)
-    q = BayesQuantifier(expect="any shift", n_worlds=0).fit_scores(scores, codes)
-    bags = UniformPrevalence(n_bags=4, size=200, random_state=0).draw(y_pool, classes=range(5))
-    large = UniformPrevalence(n_bags=1, size=3000, random_state=0).draw(y_pool, classes=range(5))
-    plain = q.bound([(pool, bags)], bags.sizes, Request(tried=False))
-    found = q.predict_interval(pool, bags)
-    (factor,) = q.widenings_.values()
-    assert factor > 1.0
-    inner = (found.low > 0) & (found.high < 1)
-    more = (found.high - found.low)[inner] / (plain.high - plain.low)[inner]
-    assert np.allclose(more, factor)
-    again = BayesQuantifier(expect="any shift", n_worlds=0).fit_scores(scores, codes)
-    again.predict_interval(pool, large)
-    assert again.widenings_ == q.widenings_
-    assert not q.fit_scores(scores, codes).widenings_
-
-
-def test_halves_ask_for_more_where_intervals_are_too_narrow():
-    """Intervals made half as wide, of a method that is right otherwise, are found out."""
-
-    class Narrow(PACC):
-        def method_tags(self):
-            return replace(super().method_tags(), remembers=True)
-
-        def bound(self, views, sizes, request):
-            found = super().bound(views, sizes, replace(request, tried=False))
-            return found.widened(np.full(len(sizes), 0.5))
-
-    rng = np.random.default_rng(0)
-    scores, codes = weak_scores(900, 3, rng)
-    right, narrow = (cls().fit_scores(scores, codes) for cls in (PACC, Narrow))
-    assert widening_of(right, Request()) < 1.15
-    assert widening_of(narrow, Request()) > 1.3
-
-
-def weak_scores(n: int, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Posteriors of items that are hard to tell apart, and their classes."""
-    codes = np.concatenate([np.arange(k).repeat(10), rng.integers(k, size=n - 10 * k)])
-    return softmax(rng.normal(size=(n, k)) + 1.2 * np.eye(k)[codes], axis=1), codes
+    posterior_moments(simulator, np.array([[0.5, 0.5]]), np.array([10**9]), 50)
+    assert max(sizes) <= simulator.max_size == 1000
 
 
 def test_any_quantifier_can_be_given_intervals():

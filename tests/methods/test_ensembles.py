@@ -8,13 +8,16 @@ from headcount import (
     SLD,
     SMM,
     Bags,
+    Blend,
     Ensemble,
     InputError,
     MedianOf,
     OneVsAll,
     UniformPrevalence,
+    WithIntervals,
 )
 from headcount.kernels.simplex import clip_and_normalise
+from headcount.methods import scored
 from headcount.systems import lequa2022
 from headcount.testing.quantifiers import make_items
 
@@ -167,3 +170,23 @@ def test_named_systems_are_ready_to_fit(name):
     bags = UniformPrevalence(n_bags=10, size=150, random_state=0).draw(truth)
     p = getattr(lequa2022, name)().fit(X, y).predict_bags(pool, bags)
     assert np.abs(p - bags.prevalence).mean() < 0.12
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda q: MedianOf([q, q]),
+        lambda q: OneVsAll(q),
+        lambda q: Ensemble(q, size=2),
+        lambda q: WithIntervals(q, n_bags=100),
+        lambda q: Blend(quantifiers=[q], calibrate_width=False),
+    ],
+)
+def test_members_do_not_calibrate_intervals(made, monkeypatch):
+    def refuse(_):
+        raise AssertionError
+
+    monkeypatch.setattr(scored, "calibrate_width", refuse)
+    X, y = make_items(2, n=200)
+    fitted = made(PACC()).fit(X, y)
+    assert not any(member.calibrate_width for member in fitted.members_)

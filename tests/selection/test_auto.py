@@ -31,10 +31,11 @@ from headcount import (
     MedianOf,
     UniformPrevalence,
 )
+from headcount.methods.base import without_calibration
 from headcount.methods.files import load, save
 from headcount.scores.sources import given_source, sources_for
 from headcount.selection.budget import Budget, Size, cross_fit_cost, trial_cost
-from headcount.selection.candidates import default_candidates, without_calibration
+from headcount.selection.candidates import default_candidates
 from headcount.selection.classifiers import Labelled, fit_classifiers, subsample
 from headcount.selection.rule import one_standard_error_rule
 from headcount.selection.validation_bags import cut_periods, leave_out_groups
@@ -250,7 +251,7 @@ def test_a_file_gives_the_same_answers(tmp_path):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_it_is_a_quantifier(monkeypatch, n_classes):
-    monkeypatch.setattr(headcount.selection.validation_bags, "N_SPLITS", 2)
+    monkeypatch.setattr(headcount.selection.validation_bags, "N_VALIDATION_SPLITS", 2)
     some = {"bayes": BayesQuantifier(n_worlds=2, n_draws=40)}
     auto = AutoQuantifier(LogisticRegression(), budget=0, candidates=some)
     check_quantifier(auto, n_classes=n_classes)
@@ -380,15 +381,13 @@ def test_costs_grow_with_the_sizes():
         assert cross_fit_cost(source, replace(size, items=10 * size.items), 5) > cost
         assert cross_fit_cost(source, replace(size, width=100), 5) > cost
         assert cross_fit_cost(source, size, 10) > cost
-    for candidate in default_candidates("ae", "learn", 2, natural=True):
-        assert trial_cost(candidate.trial, size, 1000) < trial_cost(candidate.trial, size, 2000)
+    for quantifier in default_candidates("ae", "learn", 2, natural=True).values():
+        assert trial_cost(quantifier, size, 1000) < trial_cost(quantifier, size, 2000)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Calibrating(SLD):
-    """Has the parameter that turns the calibration of intervals on."""
-
-    calibrate_width: bool = True
+    """Notes whether it calibrates its intervals."""
 
     def fit_scorer(self, scorer):
         CALIBRATED.append(self.calibrate_width)
@@ -402,14 +401,17 @@ def test_candidates_are_compared_without_calibrated_intervals():
     X, y = items(100)
     CALIBRATED.clear()
     auto = AutoQuantifier(LogisticRegression(), candidates={"it": Calibrating()}).fit(X, y)
-    assert CALIBRATED[-1] and not any(CALIBRATED[:-1]) and len(CALIBRATED) > 2
+    assert CALIBRATED.count(True) == 1 and CALIBRATED.index(True) > 1  # after the trials
     assert auto.best_quantifier_.calibrate_width
+    plain = AutoQuantifier(LogisticRegression(), candidates={"it": Calibrating()})
+    assert not without_calibration(plain).fit(X, y).best_quantifier_.calibrate_width
     CALIBRATED.clear()
     GridSearch(Calibrating(), {"alpha": [1.0, 2.0]}).fit(X, y)
-    assert CALIBRATED == [False, False, True]
+    assert CALIBRATED[:3] == [False, False, True]
+    assert not any(CALIBRATED[3:])  # halves of the labelled items
     nested = without_calibration(GridSearch(MedianOf([SLD(), Calibrating()])))
     assert nested.quantifier.quantifiers[1].calibrate_width is False
-    assert repr(without_calibration(PACC())) == repr(PACC())
+    assert repr(without_calibration(HDx())) == repr(HDx())
 
 
 def test_odd_settings_are_refused_or_served():

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ from headcount.report.page import published
 from headcount.report.study_page import study_table, write_page
 from headcount.report.tweets import shift_span
 from headcount.study import Method, Results, Study, example, load, run, status
+from headcount.study.units import final_units, select_units
 
 TOML = """
 name = "tiny"
@@ -606,3 +608,14 @@ def test_commands(tmp_path, monkeypatch):
         assert words in shown.output
     assert isinstance(runner.invoke(app, ["study", "status", "."]).exception, InputError)
     assert isinstance(runner.invoke(app, ["study", "report", "."]).exception, InputError)
+
+
+def test_intervals_are_calibrated_only_where_they_are_asked_for(tmp_path):
+    (tmp_path / "tiny.toml").write_text(TOML)
+    study = load(tmp_path / "tiny.toml")
+    methods = [Method("plain", PACC()), Method("bounds", SLD(), intervals=True)]
+    units, _ = final_units(replace(study, methods=methods), None)
+    calibrated = {t.name: t.quantifier.calibrate_width for unit in units for t in unit.trials}
+    assert calibrated == {"plain": False, "bounds": True}
+    for unit in select_units(study):
+        assert not any(t.quantifier.get_params().get("calibrate_width") for t in unit.trials)

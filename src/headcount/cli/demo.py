@@ -58,12 +58,12 @@ DATASETS: dict[str, Callable[..., Any]] = {
     "breast-cancer (2 classes)": load_breast_cancer,
     "digits (10 classes)": load_digits,
 }
-BAG_SIZE = 100
+DEMO_BAG_SIZE = 100  # items
 LAB_TEXTS = 12_000
 LAB_TEST_SAMPLES = 200
 LAB_PARTS = ("a", "b")  # sentiments, categories
 STORY_METHOD = "BayesQuantifier"  # which the choice nearly always ends with; choosing takes longer
-AUTO_BUDGET = 60  # units of work
+DEMO_BUDGET = 60  # units of work
 
 
 def methods(seed: int) -> dict[str, Quantifier]:
@@ -93,7 +93,7 @@ def methods(seed: int) -> dict[str, Quantifier]:
         "HDx": HDx(n_bins=10),
         "BayesQuantifier": BayesQuantifier(**shared, measure="rae"),
         # The one that chooses its classifiers too.
-        "AutoQuantifier": AutoQuantifier(measure="rae", budget=AUTO_BUDGET, random_state=seed),
+        "AutoQuantifier": AutoQuantifier(measure="rae", budget=DEMO_BUDGET, random_state=seed),
     }
 
 
@@ -103,7 +103,7 @@ def study(n_bags: int, seed: int) -> Study:
         Dataset.split(name, *load(return_X_y=True), test=0.5, random_state=seed)
         for name, load in DATASETS.items()
     ]
-    protocol = UniformPrevalence(n_bags=n_bags, size=BAG_SIZE)
+    protocol = UniformPrevalence(n_bags=n_bags, size=DEMO_BAG_SIZE)
     return Study("Demonstration", datasets, methods(seed), protocol, seeds=[seed])
 
 
@@ -140,7 +140,7 @@ def compare_methods(n_bags: int, seed: int, folder: Path, console: Console) -> d
     for name in results.datasets:
         part = results.frame.rows(results.frame["dataset"] == name)
         boards[name] = leaderboard(Frame({c: part[c] for c in ("method", "ae", "rae")}))
-        console.print(_table(f"{name}: {n_bags:,} bags of {BAG_SIZE}", boards[name]))
+        console.print(_table(f"{name}: {n_bags:,} bags of {DEMO_BAG_SIZE}", boards[name]))
     console.print(
         f"{len(DATASETS) * n_bags:,} bags, {len(methods(seed))} methods: "
         f"{time.perf_counter() - began:.1f} s. Lower is better."

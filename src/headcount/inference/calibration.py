@@ -26,17 +26,18 @@ from headcount.inference.labelled_error import labelled_error
 from headcount.inference.local_regression import posterior_moments
 from headcount.inference.simulation import make_simulator, round_to_counts
 
-# Settings chosen by `benchmarks/interval_coverage.py`.
-N_HALVINGS = 5  # random halvings, each used in both directions
+# Settings chosen by `benchmarks/interval_coverage.py`, except where a reason is given.
+MIN_HALVINGS = 5  # random halvings, each used in both directions
+MIN_DIMENSIONS = 10  # halvings times free prevalences: few classes need more halvings
 N_ERRORS = 400  # standardised errors in all, about
 HALF_BAG_SIZE = 500  # items of a bag
 DRAWS_PER_BAG = 80  # simulated bags around each
 SAMPLING_DRAWS = 60  # simulated bags that measure the sampling variance
 NARROWEST = 0.9  # smallest factor: a lower one is more likely noise
-MIN_CLASS_SIZE = 4  # labelled items of a class without which halves cannot be compared
+MIN_CLASS_SIZE = 4  # labelled items of a class: two in each half, the fewest with a variance
 MAX_CLASS_SIZE = 1000  # labelled items of a class that take part
 SUFFICIENT_CLASS_SIZE = 2000  # labelled items of every class that make calibration unnecessary
-QUANTILE = 0.95  # of the errors
+QUANTILE = 0.95  # of the errors: the default level of intervals
 NORMAL_QUANTILE = float(norm.ppf((1 + QUANTILE) / 2))
 # Relative standard error of that quantile for one normal error: sqrt(q (1 - q)) / (density at the
 # quantile), over the quantile.
@@ -70,22 +71,23 @@ def calibrate_width(quantifier: Any) -> WidthCalibration:
         return WidthCalibration()
     chosen = _at_most(scorer.codes, MAX_CLASS_SIZE)
     scorer = scorer.part(chosen) if len(chosen) < len(scorer.codes) else scorer
-    n_bags = max(3, N_ERRORS // (2 * N_HALVINGS * len(counts)))
+    k = len(counts)
+    n_halvings = max(MIN_HALVINGS, MIN_DIMENSIONS // (k - 1))
+    n_bags = max(3, N_ERRORS // (2 * n_halvings * k))
     errors = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about bags of few items
         share = _labelled_share(quantifier, n_bags)
-        splitter = StratifiedShuffleSplit(N_HALVINGS, test_size=0.5, random_state=0)
+        splitter = StratifiedShuffleSplit(n_halvings, test_size=0.5, random_state=0)
         for split, halves in enumerate(splitter.split(scorer.scores, scorer.codes)):
             for number, (fitted, other) in enumerate((halves, halves[::-1])):
                 rng = np.random.default_rng([split, number])
                 half = quantifier.fit_copy(scorer.part(fitted))
                 held_out = scorer.scores[other], scorer.codes[other]
                 errors.append(_standardised_errors(half, held_out, n_bags, rng) / (1 + share))
-    distance = np.sqrt(errors).reshape(N_HALVINGS, -1)
-    k = len(counts)
-    rest = [_scale(np.delete(distance, split, axis=0), k) for split in range(N_HALVINGS)]
-    limit = NORMAL_QUANTILE * np.array([[1.0] * N_HALVINGS, rest])
+    distance = np.sqrt(errors).reshape(n_halvings, -1)
+    rest = [_scale(np.delete(distance, split, axis=0), k) for split in range(n_halvings)]
+    limit = NORMAL_QUANTILE * np.array([[1.0] * n_halvings, rest])
     covered = (distance <= limit[:, :, None]).mean(axis=(1, 2))
     return WidthCalibration(_scale(distance, k), float(covered[0]), float(covered[1]))
 

@@ -1,4 +1,4 @@
-"""What to know before an estimate is trusted: the record of a diagnosis."""
+"""The record of a diagnosis: tests of the assumptions of estimates, and flags."""
 
 from __future__ import annotations
 
@@ -14,26 +14,39 @@ from headcount._core.types import Floats, Ints
 from headcount.inference import diagnosis_text
 
 FIT_LEVEL = 0.04  # p-value; with it, false alarms stay under 0.07 (`benchmarks/table_alarms.py`)
-DRIFT_LEVEL = 0.01  # p-value; real corpora drift nearly always, so less is made of it
-NOVEL_SHARE = 0.05  # share of items unlike every class that is worth a flag
+DRIFT_LEVEL = 0.01  # p-value (convention); real corpora drift nearly always
+NOVEL_SHARE = 0.05  # share of items unlike every class that is worth a flag (convention)
 SMALL_BAG = 30  # items below which a normal approximation of a share is poor (Cochran 1977)
-ILL_CONDITIONED = 25.0  # condition number from which classes are hard to tell apart
+ILL_CONDITIONED = 25.0  # condition number from which classes are hard to tell apart (convention)
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """A record for every bag.
+    """Tests of every bag, as `Quantifier.diagnose` returns them.
 
     Attributes
     ----------
-    ids : of the bags
-    n : items
-    fit : p-value of "a change of class prevalences explains the scores"
-    strange : share of items, at least, that no mixture of the known classes accounts for
-    condition : condition number of the classes' mean scores, the same for all bags
-    drift : p-value of the same for the items' covariates, where these were kept; otherwise NaN
-    off : how far the share of each class may be off beyond its interval, where the fit is poor
-    alike : classes that are hardest to tell apart
+    ids : array of shape (bags,)
+    n : array of shape (bags,)
+        Items.
+    fit : array of shape (bags,)
+        P-value of the hypothesis that a change of class prevalence explains the scores.
+    strange : array of shape (bags,)
+        Lower bound of the share of items that no mixture of the known classes accounts for.
+    condition : float
+        Condition number of the classes' mean scores, the same for all bags.
+    drift : array of shape (bags,)
+        P-value of the same hypothesis for the items' covariates; NaN if these are not available.
+    off : array of shape (bags, classes)
+        How far the share of each class may be off beyond sampling error if the fit is poor, else 0.
+    alike : tuple of str
+        Classes that are hardest to separate.
+
+    Examples
+    --------
+    >>> diagnosis = Diagnosis(np.array(["may"]), np.array([20]), np.array([0.01]), np.zeros(1), 2.0)
+    >>> diagnosis.flags(0)
+    ['misfit', 'few']
     """
 
     ids: NDArray[Any]
@@ -52,7 +65,7 @@ class Diagnosis:
             object.__setattr__(self, "off", np.zeros((len(self.n), 1)))
 
     def flagged(self) -> dict[str, Ints]:
-        """Numbers of the bags that have each flag."""
+        """Numbers of the bags that have each flag: misfit, drift, strange, few or weak."""
         misfit = self.fit < FIT_LEVEL
         which = {
             "misfit": misfit,

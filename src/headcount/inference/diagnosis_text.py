@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headcount._core.types import Floats, Ints
 
-SMALLEST_POINTS = 0.5  # percentage points below which a size is not mentioned
+SMALLEST_POINTS = 0.5  # percentage points below which a size is not mentioned (layout)
 
 MISFIT = (
     "the scores of this bag cannot be explained by a change of class shares alone; treat the "

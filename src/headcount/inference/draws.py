@@ -29,18 +29,21 @@ from headcount.inference.labelled_error import LabelledError
 from headcount.kernels.random import keyed_uniforms
 from headcount.kernels.simplex import clip_and_normalise
 
-NUMBERS_PER_BATCH = 1 << 22  # values of draws held in memory at once
-POSTERIOR_COUNT = 1.0  # pseudo-count of the flat prior on a population's prevalence
+NUMBERS_PER_BATCH = 1 << 22  # values of draws held in memory at once: 32 MB
+POSTERIOR_COUNT = 1.0  # items: the flat prior Beta(1, 1) on a population's prevalence
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Joint draws of prevalences, by their moments and by how bags depend on each other.
+    """Joint draws of the prevalences of bags, as `Quantifier.predict_draws` returns them.
+
+    Usually only moments are stored, with what bags have in common; `array` computes the draws.
 
     Attributes
     ----------
     classes : array of shape (classes,)
     estimates : array of shape (bags, classes)
+        Point estimates, which intervals always contain.
     mean, variance : arrays of shape (bags, classes)
         Posterior moments of the prevalences.
     sizes : array of shape (bags,)
@@ -48,16 +51,31 @@ class Draws:
     labelled_share : array of shape (bags, classes)
         Share of the variance that is due to the labelled items, and so common to all bags.
     keys : array of shape (bags,)
-        Hash of each bag's content.
-    labelled : LabelledError or None
-        Errors of the replicates; None where bags do not share them.
+        Hash of each bag's content, which determines its random numbers.
     known : array of shape (bags,)
-        Whether anything is known of the bag; the interval of other bags is [0, 1].
+        False for bags of which nothing is known; their interval is [0, 1].
+    labelled : LabelledError or None
+        Error due to the labelled items in each replicate; None if bags do not share it.
     values : array of shape (bags, replicates, classes), optional
-        The draws themselves, where they do not follow from the moments.
+        The draws themselves, if they do not follow from the moments.
     n_replicates, seed : int
     discrete : bool
-        Whether shares take few values, so that intervals are the shortest ones of `values`.
+        Whether shares take few values; intervals are then the shortest ones of `values`.
+
+    Examples
+    --------
+    >>> from headcount import PACC, Bags
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.choice(2, 1000)
+    >>> scores = np.clip(0.2 + 0.6 * y + rng.normal(0, 0.1, 1000), 0, 1)
+    >>> q = PACC(calibrate_width=False).fit_scores(np.column_stack([1 - scores, scores]), y)
+    >>> bags = Bags.from_lists([np.flatnonzero(y == 0), np.arange(1000)], n_items=1000)
+    >>> draws = q.predict_draws(np.column_stack([1 - scores, scores]), bags)
+    >>> len(draws), draws.array().shape
+    (2, (2, 100, 2))
+    >>> draws.estimates.round(1)
+    array([[1. , 0. ],
+           [0.5, 0.5]])
     """
 
     classes: NDArray[Any]
@@ -79,7 +97,14 @@ class Draws:
 
     @classmethod
     def uninformative(cls, classes: NDArray[Any], estimates: Floats, sizes: Any) -> Draws:
-        """Draws for bags of which nothing is known: uniform on the simplex."""
+        """Draws for bags of which nothing is known: uniform on the simplex.
+
+        Examples
+        --------
+        >>> draws = Draws.uninformative(np.array(["no", "yes"]), np.array([[0.7, 0.3]]), [50])
+        >>> draws.interval().high
+        array([[1., 1.]])
+        """
         k = len(classes)
         n = len(estimates)
         rng = np.random.default_rng(0)
@@ -89,7 +114,22 @@ class Draws:
 
     @classmethod
     def of_values(cls, classes: NDArray[Any], estimates: Floats, values: Any, sizes: Any) -> Draws:
-        """Draws that are given, such as those of a posterior."""
+        """Draws with these values, such as those of a posterior.
+
+        Parameters
+        ----------
+        classes : array of shape (classes,)
+        estimates : array of shape (bags, classes)
+        values : array of shape (bags, replicates, classes)
+        sizes : array of shape (bags,)
+
+        Examples
+        --------
+        >>> values = np.random.default_rng(0).dirichlet([30, 70], size=(1, 300))
+        >>> draws = Draws.of_values(np.array(["no", "yes"]), np.array([[0.3, 0.7]]), values, [100])
+        >>> draws.interval().low.round(1)
+        array([[0.2, 0.6]])
+        """
         exact = np.asarray(values, dtype=np.float64)
         n = len(exact)
         return cls(
@@ -106,16 +146,16 @@ class Draws:
         )
 
     def take(self, bags: Any) -> Draws:
-        """Draws of some of the bags."""
+        """Draws of some of the bags, by their numbers, a slice or a mask."""
         names = ("estimates", "mean", "variance", "sizes", "labelled_share", "keys", "known")
         parts: dict[str, Any] = {name: getattr(self, name)[bags] for name in names}
         return replace(self, **parts, values=None if self.values is None else self.values[bags])
 
     @classmethod
     def concatenate(cls, parts: Sequence[Draws]) -> Draws:
-        """Draws of the bags of all parts, which come from one quantifier.
+        """Draws of the bags of all parts, which must come from the same quantifier.
 
-        Values are kept if all parts have some.
+        `values` are kept if every part has them.
         """
         if len(parts) == 1:
             return parts[0]
@@ -139,7 +179,7 @@ class Draws:
         return self._shares(scores)
 
     def chunks(self) -> Iterator[tuple[slice, Floats]]:
-        """Some bags at a time with their values, in bounded memory."""
+        """Values of some bags at a time, with the slice of these bags, in bounded memory."""
         step = max(1, NUMBERS_PER_BATCH // (self.n_replicates * len(self.classes)))
         for start in range(0, len(self), step):
             part = slice(start, start + step)
@@ -150,8 +190,17 @@ class Draws:
 
         Parameters
         ----------
-        simultaneous : bool
+        level : float, default 0.95
+        simultaneous : bool, default False
             Whether all classes of a bag are to be inside at once.
+
+        Examples
+        --------
+        >>> values = np.random.default_rng(0).dirichlet([20, 30, 50], size=(1, 300))
+        >>> draws = Draws.of_values(np.arange(3), np.array([[0.2, 0.3, 0.5]]), values, [100])
+        >>> each, joint = draws.interval(), draws.interval(simultaneous=True)
+        >>> bool((joint.low < each.low).all() and (joint.high > each.high).all())
+        True
         """
         if self.discrete and not simultaneous:
             return self._shortest(level)
@@ -166,41 +215,47 @@ class Draws:
         return Interval(self.classes, self.estimates, low, high, self.variance, level)
 
     def inflated(self, error: Floats) -> Draws:
-        """Draws with a further independent error of this standard deviation."""
+        """Draws with an additional independent error of this standard deviation."""
         total = self.variance + error**2
         share = self.labelled_share * self.variance / np.maximum(total, 1e-300)
         return replace(self, variance=total, labelled_share=share).smooth()
 
     def smooth(self) -> Draws:
-        """Same moments without given values."""
+        """Draws by the same moments, without stored values."""
         return replace(self, values=None, discrete=False)
 
     def about(self, estimates: Floats) -> Draws:
-        """Same draws with other point estimates, which the intervals reach to."""
+        """Same draws with other point estimates; intervals are extended to contain them."""
         return replace(self, estimates=estimates)
 
     def population(self) -> Draws:
         """Draws for the populations that the bags are random samples of.
 
         Given a bag of n items with share p, its population has a Dirichlet posterior under a flat
-        prior, whose variance p (1 - p) / (n + 1) comes on top.
+        prior, whose variance p (1 - p) / (n + 1) is added.
+
+        Examples
+        --------
+        >>> values = np.full((1, 300, 2), 0.5)  # the shares among 99 items are known exactly
+        >>> draws = Draws.of_values(np.arange(2), np.array([[0.5, 0.5]]), values, [99])
+        >>> np.sqrt(draws.population().variance)
+        array([[0.05, 0.05]])
         """
         n = self.sizes[:, None] + POSTERIOR_COUNT
         extra = np.maximum(self.mean * (1 - self.mean) - self.variance, 0.0) / n
-        extra += self.mean * (1 - self.mean) * (self.variance <= 0) / n
         total = self.variance + extra
         share = self.labelled_share * self.variance / np.maximum(total, 1e-300)
         return replace(self, variance=total, labelled_share=share).smooth()
 
     def shrunk(self, mean: Floats, variance: Floats, weight: Floats) -> Draws:
-        """Draws of weighted means of these and of something that is independent of them.
+        """Draws of weighted means of these draws and an independent source of information.
 
         Parameters
         ----------
         mean, variance : arrays of shape (bags, classes)
             Moments of the weighted means; the means are also the estimates.
         weight : array of shape (bags, 1)
-            Of these draws.
+            Weight of these draws in the means.
         """
         own = np.minimum(weight**2 * self.variance * self.known[:, None], variance)
         share = self.labelled_share * own / np.maximum(variance, 1e-300)
@@ -209,14 +264,25 @@ class Draws:
         return replace(self, **moments, labelled_share=share, known=known).smooth()
 
     def union(self, owner: Ints, weights: Floats | None = None) -> Draws:
-        """Draws of bags that are merged, as weighted means of their draws, replicate by replicate.
+        """Draws of unions of bags, as weighted means of their draws, replicate by replicate.
 
         Parameters
         ----------
         owner : array of shape (bags,)
-            Number of the union that each bag belongs to.
+            Number of the union that each bag belongs to, from 0.
         weights : array of shape (bags,), optional
             By default the sizes of the bags.
+
+        Examples
+        --------
+        >>> values = np.random.default_rng(0).dirichlet([50, 50], size=(2, 300))
+        >>> estimates = np.array([[0.4, 0.6], [0.7, 0.3]])
+        >>> draws = Draws.of_values(np.arange(2), estimates, values, [200, 100])
+        >>> both = draws.union(np.array([0, 0]))
+        >>> both.estimates.round(2), both.sizes
+        (array([[0.5, 0.5]]), array([300.]))
+        >>> bool(np.allclose(both.array()[0], (2 * values[0] + values[1]) / 3))
+        True
         """
         weights = self.sizes if weights is None else np.asarray(weights, dtype=float)
         n = int(owner.max()) + 1
@@ -234,7 +300,20 @@ class Draws:
         return replace(merged, keys=keys, known=known, seed=self.seed)
 
     def merge_classes(self, groups: Sequence[Sequence[int]], names: Sequence[Any]) -> Draws:
-        """Draws for sums of classes, such as all but a few."""
+        """Draws for sums of classes, such as all but a few.
+
+        Parameters
+        ----------
+        groups : numbers of the classes of each sum
+        names : of the sums
+
+        Examples
+        --------
+        >>> values = np.random.default_rng(0).dirichlet([20, 30, 50], size=(1, 300))
+        >>> draws = Draws.of_values(np.arange(3), np.array([[0.2, 0.3, 0.5]]), values, [100])
+        >>> draws.merge_classes([[0], [1, 2]], ["first", "others"]).estimates
+        array([[0.2, 0.8]])
+        """
         parts = [self.estimates[:, list(g)].sum(axis=1) for g in groups]
         values = np.stack([self.array()[:, :, list(g)].sum(axis=2) for g in groups], axis=2)
         merged = Draws.of_values(np.asarray(names), np.column_stack(parts), values, self.sizes)
@@ -244,12 +323,25 @@ class Draws:
         """Differences of bags from a weighted mean of bags, and their variances.
 
         The error due to the labelled items cancels as far as prevalences agree; sampling variances
-        add up.
+        add up. Where bags do not share that error (`labelled` is None, as for unions and given
+        values), nothing cancels.
 
         Parameters
         ----------
         weights : array of shape (bags,)
             Weight of each bag in the mean, summing to 1.
+
+        Returns
+        -------
+        difference, variance : arrays of shape (bags, classes)
+
+        Examples
+        --------
+        >>> values = np.random.default_rng(0).dirichlet([50, 50], size=(2, 300))
+        >>> draws = Draws.of_values(np.arange(2), values.mean(axis=1), values, [100, 100])
+        >>> difference, variance = draws.changes(np.array([1.0, 0.0]))  # from the first bag
+        >>> bool(np.abs(difference[1]).max() < 0.05), np.sqrt(variance[1]).round(2)
+        (True, array([0.07, 0.07]))
         """
         gap = self.mean - weights @ self.mean
         if self.labelled is None:

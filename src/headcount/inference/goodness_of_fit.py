@@ -24,11 +24,12 @@ from headcount.kernels.simplex import least_squares, rest_columns
 from headcount.scores.scorer import Scorer, View, mix_views
 
 # Sequential Monte Carlo test: most bags need few draws to be accepted (Besag and Clifford 1991).
+# The smallest p-values that so many draws can give are 1 / 40 and 1 / 200.
 FIRST_DRAWS, ALL_DRAWS = 39, 199
-ACCEPTED_FROM = 0.2  # p-value after the first draws at which a bag is accepted
-N_BINS = {False: 12, True: 6}  # of a score, for two classes and for more
-CLASS_RIDGE = 1e-4  # weight that keeps classes apart whose histograms agree
-MAX_POSSIBLE_ERROR = 0.5  # share
+ACCEPTED_FROM = 0.2  # p-value after the first draws at which a bag is accepted (convention)
+N_BINS = {False: 12, True: 6}  # of a score, for two classes and for more (convention)
+CLASS_RIDGE = 1e-4  # weight: negligible unless histograms of classes agree (numerical)
+MAX_POSSIBLE_ERROR = 0.5  # share: half of what is possible
 
 
 class FitTest:

@@ -12,14 +12,29 @@ from scipy.stats import beta, norm
 from headcount._core.frame import Frame
 from headcount._core.types import Floats
 
-BETA_FROM_SD = 0.12  # standard deviation from which both borders of [0, 1] matter
+# Standard deviation of a share from which both borders of [0, 1] matter: even the middle is within
+# about four of them of either.
+BETA_FROM_SD = 0.12
 # Parent normals are tabulated by where they are cut, in standard deviations from their mean.
 CUTS = np.linspace(-8.0, 6.0, 1401)
 
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Prevalence of each class with bounds: vectors for one bag, one row per bag for many."""
+    """Prevalence of each class with bounds: vectors for one bag, one row per bag for many.
+
+    Attributes
+    ----------
+    classes : array of shape (classes,)
+    prevalence : array
+        Point estimates; they lie on the simplex.
+    low, high : arrays
+        Bounds; they contain the estimate, and lie within 0 and 1.
+    variance : array
+        Posterior variance of the prevalences.
+    level : float
+        Nominal coverage of each interval, or of all classes of a bag if simultaneous.
+    """
 
     classes: NDArray[Any]
     prevalence: Floats

@@ -16,8 +16,9 @@ import numpy as np
 from headcount._core.types import Floats
 from headcount.inference.simulation import Simulator
 
-N_REPLICATES = 100  # bootstrap replicates behind a variance: a relative standard error of 0.14
-MIN_SIZE, MAX_SIZE = 1000, 4000  # items of the bags that measure the error
+# Bootstrap replicates behind a variance: a relative standard error of 0.14.
+N_LABELLED_REPLICATES = 100
+MIN_SIZE, MAX_SIZE = 1000, 4000  # items of the bags that measure the error (convention)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,9 @@ class LabelledError:
         return np.asarray(np.einsum("rci,si->src", self.effects, prevalences, optimize=True))
 
 
-def labelled_error(simulator: Simulator, n_replicates: int = N_REPLICATES) -> LabelledError:
+def labelled_error(
+    simulator: Simulator, n_replicates: int = N_LABELLED_REPLICATES
+) -> LabelledError:
     """Measure the error of every replicate at as many prevalences as there are classes.
 
     The items of these bags are spread evenly over the resampled ones, not drawn from them, so that

@@ -25,7 +25,7 @@ from headcount.inference.posteriors import decide, modes, prior_around, sample
 from headcount.kernels.random import as_seed, streams
 from headcount.measures import Measure, measure
 
-PART = 16  # bags whose expectations are taken at once
+PART = 16  # bags whose expectations are taken at once; bounds memory, changes no result
 
 
 def likelihood_ratios(posteriors: ArrayLike, prior: ArrayLike | None = None) -> Floats:

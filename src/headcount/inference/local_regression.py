@@ -26,7 +26,7 @@ EVEN_SHARE = 0.5  # part of the way to equal prevalences at which a second set o
 PILOT_BAGS = 60  # simulated bags that measure bias and covariance at one place
 GRID_PLACES = np.linspace(0.05, 0.95, 5)  # where the standard error of two classes is measured
 SIZE_STEP = 1.1  # ratio between neighbouring bag sizes of two classes that are simulated
-NUMBERS_PER_BATCH = 1 << 22  # simulated prevalences held in memory at once
+NUMBERS_PER_BATCH = 1 << 22  # simulated prevalences held in memory at once: 32 MB
 
 Moments = tuple[Floats, Floats]
 

@@ -25,7 +25,7 @@ from headcount.measures import Measure, measure
 PosteriorDraws = NDArray[np.float32]
 Prior = tuple[Floats, Floats]  # a row of Dirichlet parameters a component, and log weights
 
-FLAT = 0.0  # the concentration that stands for the flat prior
+FLAT = 0.0  # the concentration that stands for the flat prior (code)
 EXPECTATIONS = {
     "any shift": (FLAT,),
     "mild shift": (10.0, 30.0, 100.0),
@@ -33,9 +33,10 @@ EXPECTATIONS = {
     "learn": (FLAT, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4),
 }
 MEASURES = ["ae", "rae", "se", "kld", "nmd"]
-BURN = 30  # sweeps of a chain that starts from a mode that are not used
-EXACT = 2048  # items of a bag of two classes up to which sums replace sampling
-LARGE = 50_000  # items of a bag from which on log-ratios of shares are as good as normal
+BURN = 30  # sweeps of a chain that are not used (convention); chains start from a mode
+# Items of a bag of two classes up to which sums replace sampling; their cost is quadratic.
+EXACT = 2048
+LARGE = 50_000  # items of a bag from which on log-ratios of shares are taken as normal (convention)
 
 
 def concentrations(expect: str | Mapping[float, float]) -> dict[float, float]:

@@ -7,7 +7,8 @@ error asks for (Efron and Morris 1975; DerSimonian and Laird 1986; Gelman et al.
 
 Model, for a group g of m_g rows and s = mu (1 - mu):
 
-- theta_g, the prevalences in the group's population, are Dirichlet with mean mu, variance tau^2 s.
+- theta_g, the prevalences in the group's population, are Dirichlet with mean mu and variance
+  tau^2 s.
 - y_g, the labelled rows that the group has of its own, are multinomial(n_g, theta_g).
 - p_g, the prevalences among the group's unlabelled rows, have mean theta_g and variance
   theta_g (1 - theta_g) / m_g.
@@ -51,12 +52,13 @@ GAIN_PRIOR = 2.0 ** np.arange(5) / 31.0
 POOR_FIT_DOUBLINGS = (0, 2, 4)  # of the error variance, where items fit poorly
 POOR_FIT_PRIOR = np.array([3.0, 2.0, 1.0]) / 6.0
 
-GROUPS_PER_BATCH = 1000
-LEAVE_OUT_PARTS = 20  # parts of the groups that are left out in turn
-CALIBRATED_COVERAGE = 0.95
-UNIT_INFORMATION = 1.0  # groups that the prior of the width scale counts for
-SMALLEST_VARIANCE = 1e-4  # of one row, mu (1 - mu)
-UNINFORMATIVE_VARIANCE = 1e4  # of estimates of which the draws know nothing
+GROUPS_PER_BATCH = 1000  # groups; bounds memory, changes no result
+LEAVE_OUT_PARTS = 20  # parts of the groups that are left out in turn (convention)
+CALIBRATED_COVERAGE = 0.95  # the default level of intervals
+UNIT_INFORMATION = 1.0  # groups: weight of the prior of the scale (Kass and Wasserman 1995)
+SMALLEST_VARIANCE = 1e-4  # mu (1 - mu) of one row; avoids division by zero
+# Variance of estimates of which the draws know nothing; that of a share is at most 1 / 4.
+UNINFORMATIVE_VARIANCE = 1e4
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ class DrawSettings:
     Parameters
     ----------
     n_draws : int, default 300
-        Simulated bags around each bag, and replicates of the draws.
+        Bags to simulate around each bag.
     random_state : int, default 0
     """
 

@@ -8,8 +8,9 @@ from scipy.stats import kruskal
 from headcount._core.types import Floats, Ints
 from headcount.kernels.simplex import rest_columns
 
-SIGNAL_LEVEL = 0.02  # of the test: the share of noise that passes it
-MIN_ITEMS = 10  # of a class; with fewer, simulated bags vary so much that the test is not needed
+SIGNAL_LEVEL = 0.02  # p-value: the share of noise that passes the test (convention)
+# Items of a class (convention); with fewer, simulated bags vary too much to need the test.
+MIN_ITEMS = 10
 
 
 def has_signal(scores: Floats, codes: Ints) -> bool:

@@ -24,7 +24,7 @@ LEGEND = (
 
 
 def error_table(frame: Frame, measure: str, by: str = "method") -> tuple[Floats, list[str]]:
-    """Errors with a row a bag and a column a method, from a tidy results frame.
+    """Errors with one row per bag and one column per method, from a tidy results frame.
 
     Every method must have the same bags, in any order.
 

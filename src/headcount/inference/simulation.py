@@ -23,7 +23,7 @@ from headcount.kernels.random import streams
 
 Estimate = Callable[[Bags], Floats]
 
-ITEMS_PER_BATCH = 1 << 21  # simulated items held in memory at once
+ITEMS_PER_BATCH = 1 << 21  # simulated items held in memory at once: 16 MB
 DIGITS = 9  # shares are rounded to so many digits, so that rounding errors change no item count
 
 

@@ -31,13 +31,17 @@ from headcount.scores.calibration import (
 )
 from headcount.scores.scorer import Scorer, View, in_own_order
 
-N_REPLICATES = 5  # bootstrap replicates of the calibrator, for the error of the labelled items
-N_DRAWS = 60  # of a group in each replicate
+# Bootstrap replicates of the calibrator, for the error of the labelled items, and draws of a group
+# in each: 300 in all, the default of `predict_interval`.
+N_GROUP_REPLICATES = 5
+N_GROUP_DRAWS = 60
 GROUPS_FOR_PRIOR = 400  # of different content: the standard error of a mean share is a twentieth
 EM_STEPS = 8  # after which weights of the mixture change by less than their sampling error
-CONCENTRATIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)  # of Dirichlet components around the mean
-PRIOR_GROUPS = 3.0  # groups: the weight of the initial mixture, half of which is the flat prior
-PRIOR_ITEMS = 10.0  # items of a group that count, and of the labelled ones, in the mean
+# Items that Dirichlet components around the mean count for: from flat to hardly any variance.
+CONCENTRATIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
+# Groups that the initial mixture counts for; half of it is the flat prior (convention).
+PRIOR_GROUPS = 3.0
+PRIOR_ITEMS = 10.0  # items of a group that count in the mean, and of the labelled ones (convention)
 
 
 class SmallGroups:
@@ -58,7 +62,7 @@ class SmallGroups:
         if fresh is None:
             fresh = SoftmaxCalibrator(bias=True).fit(logits, scorer.codes)
         rng = np.random.default_rng(0)
-        each = list(resampled(fresh, logits, scorer.codes, N_REPLICATES, rng))
+        each = list(resampled(fresh, logits, scorer.codes, N_GROUP_REPLICATES, rng))
         self.replicates = [(c, c.transform(logits).mean(axis=0)) for c in each]
 
     def learn_prior(self, views: Iterable[View]) -> Prior:
@@ -153,4 +157,4 @@ def _draw(likelihood: Floats, bags: Bags, keys: Any, prior: Prior) -> tuple[Post
     """Draws of groups, and the probability of each component of the prior."""
     scores, ordered = in_own_order(likelihood, bags)  # chains go through the items
     starts = modes(scores, ordered, (prior[0][:1], prior[1][:1]))
-    return sample(scores, ordered, prior, N_DRAWS, keys, starts)
+    return sample(scores, ordered, prior, N_GROUP_DRAWS, keys, starts)

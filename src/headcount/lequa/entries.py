@@ -25,7 +25,7 @@ FINE: dict[str, list[Any]] = {
 
 STRENGTHS = [0.01, 0.1, 1.0]  # for BayesQuantifier, which learns the rest
 # Units of work that AutoQuantifier may do: ten times its default.
-AUTO_BUDGET = 1200.0
+LEQUA_BUDGET = 1200.0
 
 
 def lab_entries(
@@ -68,7 +68,7 @@ def _bayes(by: tuple[str, ...], suffix: str = "") -> Method:
 def _automatic(by: tuple[str, ...]) -> Method:
     return Method(
         "AutoQuantifier",
-        AutoQuantifier(measure=by[0], expect="any shift", budget=AUTO_BUDGET),
+        AutoQuantifier(measure=by[0], expect="any shift", budget=LEQUA_BUDGET),
     )
 
 

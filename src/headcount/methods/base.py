@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from headcount._core import validation as check
@@ -24,7 +24,7 @@ from headcount.inference.sampling import DrawSettings
 
 @dataclass(frozen=True)
 class Tags:
-    """What a method is like; declared once, by `Quantifier.method_tags`.
+    """Properties of a method, declared by `Quantifier.method_tags`.
 
     Attributes
     ----------
@@ -36,12 +36,12 @@ class Tags:
     corrects : bool
         Whether it corrects for a change of class shares at all.
     remembers : bool
-        Whether the items that it learnt from are easier for it than others.
+        Whether it memorises the items that it learnt from, so that its errors on them are too
+        small; the width of its intervals is then always calibrated.
     bends : bool
-        Whether that is so where they are few and the classes several, because it bends a curve of
-        each class to their scores.
+        Whether it fits a curve for each class to the scores.
     joins_folds : bool
-        Whether it looks at a bag's scores by all folds together, not at one fold after the other.
+        Whether it uses the scores of all folds together, not one fold at a time.
     own_calibration : bool
         Whether it is given raw scores because it calibrates by itself.
     ignores_items : bool
@@ -70,7 +70,7 @@ class Quantifier(BaseEstimator, ABC):
 
     @abstractmethod
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        """Estimate the prevalences of many bags of the pool `X`: one row per bag."""
 
     def method_tags(self) -> Tags:
         """What this method is like."""
@@ -92,25 +92,32 @@ class Quantifier(BaseEstimator, ABC):
         n_draws: int = 300,
         random_state: int = 0,
     ) -> Interval:
-        """Estimate shares with bounds: of one set as vectors, of many bags with a row each.
+        """Estimate prevalences with interval bounds.
 
         Parameters
         ----------
         X : items, or scores for a quantifier that was fitted on scores
         bags : Bags, optional
+            By default all items are one set.
         level : float, default 0.95
+            Nominal coverage, between 0.5 and 0.999.
         simultaneous : bool, default False
-            True widens the intervals so that all classes of a bag are inside at once.
-        target : {'bag', 'population'}
-            Shares among the very items of the bag, or in the population it was drawn from.
-        n_draws : int, default 300
-            Simulated bags for every bag.
-        random_state : int, default 0
+            Whether all classes of a bag are to be inside at once; this widens the intervals.
+        target : {'bag', 'population'}, default 'bag'
+            Shares among the items of the bag, or in the population that they are a random sample
+            of.
+        n_draws, random_state : int
+            As in `predict_draws`.
+
+        Returns
+        -------
+        Interval
+            With vectors for one set, and with one row per bag for bags.
 
         Notes
         -----
-        The bounds hold as far as the shares of the classes are what has changed since the labels
-        were made; `diagnose` tells where the scores say otherwise.
+        Intervals assume that only class prevalence has changed since the items were labelled;
+        `diagnose` tests this. The quantifier is not modified.
         """
         check.at_least("level", level, 0.5, 0.999)
         choose("target", target, ["bag", "population"])
@@ -124,17 +131,39 @@ class Quantifier(BaseEstimator, ABC):
     ) -> Draws:
         """Joint draws of prevalences, from which intervals, unions and differences follow.
 
-        Parameters are those of `predict_interval`. The draws of a bag depend on the seed, on the
-        labelled items and on that bag alone.
+        Parameters
+        ----------
+        X : items, or scores for a quantifier that was fitted on scores
+        bags : Bags, optional
+            By default all items are one set, which is one bag of the draws.
+        n_draws : int, default 300
+            Bags to simulate around each bag.
+        random_state : int, default 0
+            Seed of the simulation.
+
+        Returns
+        -------
+        Draws
+            The draws of a bag depend on the seed, the labelled items and that bag alone, not on the
+            other bags or their order.
         """
         check_is_fitted(self, "classes_")
         settings = DrawSettings(n_draws, random_state)
         return self.draws_of(X, Bags.single(count_items(X)) if bags is None else bags, settings)
 
     def diagnose(self, X: Any, bags: Bags | None = None) -> Diagnosis:
-        """Tell whether estimates can be trusted: of one set, or of many bags.
+        """Test the assumption behind estimates: that only class prevalence has changed.
 
-        The main thing is a test of whether any change of class shares explains the scores.
+        Parameters
+        ----------
+        X : items, or scores for a quantifier that was fitted on scores
+        bags : Bags, optional
+            By default all items are one set.
+
+        Returns
+        -------
+        Diagnosis
+            For each bag, the p-value of a goodness-of-fit test, and flags.
         """
         check_is_fitted(self, "classes_")
         return self.diagnosis_of(X, Bags.single(count_items(X)) if bags is None else bags)
@@ -153,6 +182,20 @@ class Quantifier(BaseEstimator, ABC):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
+
+
+AnyQuantifier = TypeVar("AnyQuantifier", bound=Quantifier)
+
+
+def without_calibration(quantifier: AnyQuantifier) -> AnyQuantifier:
+    """Clone of a quantifier whose intervals are not calibrated, nor those of its members.
+
+    For quantifiers whose estimates alone are used: candidates of searches, members of ensembles.
+    """
+    names = quantifier.get_params(deep=True)
+    off = {name: False for name in names if name.split("__")[-1] == "calibrate_width"}
+    fresh: AnyQuantifier = clone(quantifier).set_params(**off)
+    return fresh
 
 
 def check_quantifier_type(value: Any) -> None:

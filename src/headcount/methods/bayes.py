@@ -1,4 +1,4 @@
-"""Posteriors of a bag's shares, and the answer that is best for a measure."""
+"""Posteriors of a bag's shares, and the estimate that is best for a measure."""
 
 from __future__ import annotations
 
@@ -52,32 +52,31 @@ NUMBERS_AT_ONCE = 1 << 25  # of draws
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BayesQuantifier(ScoreQuantifier):
-    """The posterior of each bag's shares, and the answer with the least expected error.
+    """The posterior of each bag's shares, and the estimate with the least expected error.
 
-    Other methods maximise a likelihood or match moments, whatever the measure. Here the shares
-    that the scores leave possible are drawn, under a prior that says how far shares may have
-    moved and for calibrators of resampled labelled items, and the answer is the one that is best
-    for `measure` on average over them: it differs between measures. Intervals come with it.
+    Other methods maximise a likelihood or match moments, whatever the measure. Here shares are
+    drawn from their posterior given the scores, under a prior of how far they may have changed and
+    for calibrators of bootstrap resamples of the labelled items. The estimate minimises the
+    expected error by `measure` over these draws.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, optional
-        Items are scored by the classifiers of the folds, each of which saw part of the labelled
-        ones, because held-out items were: the scores then mean the same.
+        New items are scored by the classifiers of the folds, as held-out items were.
     measure : {'ae', 'rae', 'se', 'kld', 'nmd'}, default 'ae'
-        What the answer is judged by. 'nmd' is for ordered classes.
+        Error measure to minimise. 'nmd' is for ordered classes.
     expect : {'learn', 'any shift', 'mild shift', 'no shift'} or mapping, default 'learn'
         What is known about the shares before a bag is seen: that all are equally likely, that they
-        lie around the training shares, or that they are nearly the same. 'learn' allows for each
-        of these and lets the bag tell, and `learn_shift` lets other bags tell. A mapping gives
-        weights to concentrations of a Dirichlet distribution around the training shares; 0 stands
-        for the flat one.
+        lie around the training shares, or that they are nearly the same. 'learn' mixes these with
+        equal weights, which each bag updates; `learn_shift` learns the weights from other bags. A
+        mapping gives weights to concentrations of a Dirichlet distribution around the training
+        shares; 0 stands for the flat one.
     drift : float, default 0
-        How much the items of a class may have changed, beside the shares. 0 trusts that they have
-        not. Otherwise a bag counts for fewer items than it has, the worse a mixture of the classes
-        explains its scores: 1 takes it that a change is as large in the directions in which shares
-        move them, where it cannot be seen, as in the others, where it can; more, that it is so many
-        times as large (of variances).
+        How much the items of a class may have changed, in addition to the shares. 0 assumes no such
+        change. Otherwise the worse a mixture of the classes explains the scores of a bag, the fewer
+        items it counts for. With 1, the change has the same variance in the directions in which
+        shares move the scores, where it is invisible, as in the others; other values are multiples
+        of that variance.
     likelihood : {'posteriors', 'histograms', 'kernels'}, default 'posteriors'
         How likely a score is in each class: calibrated posteriors over their mean on held-out
         items; histograms, for two classes; or Gaussian kernels on the calibrated posteriors.
@@ -86,7 +85,7 @@ class BayesQuantifier(ScoreQuantifier):
     bandwidth : float, default 0.1
         Of the kernels.
     n_worlds : int, default 10
-        Resamplings of the held-out items; 0 takes what was learnt from them as certain.
+        Bootstrap resamples of the held-out items; 0 ignores the error of what was learnt from them.
     n_draws : int, default 500
         Draws from the posterior of each bag.
     calibrator : str, calibrator or None, default 'curves'
@@ -100,14 +99,15 @@ class BayesQuantifier(ScoreQuantifier):
     are absolute or relative are least at quantiles that lie equally far, in weight, from their
     medians and sum to one; squared error and KLD at the mean; NMD at medians of cumulated shares.
 
-    `drift`: of the squared distance between the histogram of a bag's scores and the nearest mixture
-    of the classes, what exceeds that of simulated mixtures (their mean and two deviations), over
-    that mean, is the misfit; an item counts for 1 / (1 + drift misfit). The less a bag counts, the
-    nearer the answer is to counting calibrated posteriors, and the wider is the posterior.
+    `drift`: the misfit of a bag is the squared distance between the histogram of its scores and the
+    nearest mixture of the classes, less the mean and two standard deviations of that distance for
+    simulated mixtures, over that mean. An item counts for 1 / (1 + drift misfit). The less a bag
+    counts, the nearer the estimate is to counting calibrated posteriors, and the wider is the
+    posterior.
 
-    Intervals are those of the posterior where `expect` narrows the shares down or `drift` is not 0.
-    Otherwise they are made by simulation as for every method, since they must hold whatever the
-    shares are.
+    Draws and intervals are those of the posterior if `expect` excludes the flat prior or `drift` is
+    not 0. Otherwise they are simulated as for every method on scores, with calibrated width, to
+    cover whatever the shares are.
 
     Examples
     --------
@@ -131,12 +131,12 @@ class BayesQuantifier(ScoreQuantifier):
     calibrator: str | Calibrator | None = "curves"
 
     def method_tags(self) -> Tags:
-        """Every world calibrates anew; histograms and kernels remember, curves bend."""
+        """Calibration is per replicate; histograms and kernels memorise items."""
         remembers = self.likelihood != "posteriors"
         return Tags(own_calibration=True, remembers=remembers, bends=self.calibrator == "curves")
 
     def check_params(self) -> None:
-        """Refuse impossible settings."""
+        """Validate parameters."""
         super().check_params()
         choose("measure", measure(self.measure).name, MEASURES)
         choose("likelihood", self.likelihood, LIKELIHOODS)

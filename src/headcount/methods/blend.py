@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from headcount._core.types import Floats
 from headcount.bags import Bags
 from headcount.exceptions import InputError
 from headcount.inference.draws import Draws
 from headcount.inference.sampling import DrawSettings
-from headcount.methods.base import Tags
+from headcount.methods.base import Tags, without_calibration
 from headcount.methods.bayes import BayesQuantifier
 from headcount.methods.likelihood import SLD
 from headcount.methods.meta import ListsQuantifiers
@@ -85,7 +84,7 @@ class Blend(ListsQuantifiers, ScoreQuantifier):
     def fit_scorer(self, scorer: Scorer) -> Self:
         """Let every member learn from the same classifier pass."""
         several, self.weights_ = self._members()
-        self.members_ = [clone(q).fit_scorer(scorer) for q in several]
+        self.members_ = [without_calibration(q).fit_scorer(scorer) for q in several]
         return super().fit_scorer(scorer)
 
     def learn(self, held: Held) -> None:

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from headcount._core import validation as check
@@ -20,7 +19,7 @@ from headcount.inference.sampling import DrawSettings
 from headcount.inference.simulation import Simulator
 from headcount.kernels.random import content_keys
 from headcount.methods.adjusting import PACC
-from headcount.methods.base import Quantifier, check_quantifier_type
+from headcount.methods.base import Quantifier, check_quantifier_type, without_calibration
 from headcount.methods.meta import DelegatingQuantifier
 from headcount.scores.splits import make_splits
 
@@ -29,12 +28,12 @@ NEAR_SHARE = 0.1  # share of the simulated bags with a positive weight
 
 @dataclass(eq=False, repr=False)
 class WithIntervals(DelegatingQuantifier):
-    """Give intervals to any quantifier, such as an ensemble or one that reads the features.
+    """Give intervals to any quantifier, such as an ensemble or one that uses features.
 
-    The quantifier is fitted on all labelled items, and once for every fold on the others; bags of
-    known shares are made of each fold, and show how far such estimates are off. Folds are smaller
-    than the whole, so these intervals are rather too wide than too narrow. Quantifiers that work
-    on a classifier's scores have narrower ones of their own.
+    The quantifier is fitted to all labelled items, and once for every fold to the others. Bags of
+    known shares are drawn from each fold, and the errors of their estimates give the draws. Folds
+    are smaller than the whole sample, so these intervals tend to be conservative. Quantifiers on a
+    classifier's scores have narrower ones of their own.
 
     Parameters
     ----------
@@ -71,7 +70,7 @@ class WithIntervals(DelegatingQuantifier):
         check_quantifier_type(base)
         check.whole("n_bags", self.n_bags, 100)
         array = check.labels(y)
-        inner = clone(base).fit(X, y)
+        inner = without_calibration(base).fit(X, y)
         self.members_ = [inner]
         self.classes_ = inner.classes_
         _, codes = check.encode(array, self.classes_)
@@ -96,7 +95,7 @@ class WithIntervals(DelegatingQuantifier):
         rng: np.random.Generator,
     ) -> tuple[Floats, Floats]:
         """Estimates and truths of bags made of one fold, of shape (sizes, bags, classes)."""
-        fitted = clone(self.parts()[0]).fit(_safe_indexing(X, train), y[train])
+        fitted = without_calibration(self.parts()[0]).fit(_safe_indexing(X, train), y[train])
         pool = _safe_indexing(X, test)
         k = len(self.classes_)
         seed = int(rng.integers(2**63))

@@ -21,7 +21,13 @@ from headcount.kernels.random import as_seed, uniforms
 from headcount.kernels.simplex import clip_and_normalise
 from headcount.measures import DEFINITIONS, measure
 from headcount.methods.adjusting import PACC
-from headcount.methods.base import Quantifier, check_pool, check_quantifier_type, count_items
+from headcount.methods.base import (
+    Quantifier,
+    check_pool,
+    check_quantifier_type,
+    count_items,
+    without_calibration,
+)
 from headcount.methods.distances import EDy
 from headcount.methods.histograms import DMy
 from headcount.methods.likelihood import SLD
@@ -101,6 +107,7 @@ class Ensemble(MetaQuantifier):
         self.samples_ = self._draw(codes)
         (base,) = self.parts()
         check_quantifier_type(base)
+        base = without_calibration(base)
         X = X.tocsr() if issparse(X) else X
         self.members_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_member)(clone(base), X, array, items) for items in self.samples_
@@ -114,7 +121,7 @@ class Ensemble(MetaQuantifier):
         return self
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        """Estimate the prevalences of many bags of the pool `X`: one row per bag."""
         check_is_fitted(self, "classes_")
         check_pool(count_items(X), bags)
         answers = np.stack([self.members_[j].predict_bags(X, bags) for j in self.kept_])
@@ -242,7 +249,7 @@ class MedianOf(ListsQuantifiers, MetaQuantifier):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit every quantifier; those with the same classifier share its pass."""
-        clones = [clone(q) for q in self.parts()]
+        clones = [without_calibration(q) for q in self.parts()]
         shared = SharedPasses(clones, X, y)
         fitted = [shared.fit(q) for q in clones]
         self.members_ = fitted
@@ -250,7 +257,7 @@ class MedianOf(ListsQuantifiers, MetaQuantifier):
         return self
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        """Estimate the prevalences of many bags of the pool `X`: one row per bag."""
         check_is_fitted(self, "classes_")
         answers = np.stack([q.predict_bags(X, bags) for q in self.members_])
         return clip_and_normalise(np.median(answers, axis=0))

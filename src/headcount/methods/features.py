@@ -57,7 +57,7 @@ class FeatureQuantifier(Quantifier):
         return self
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        """Estimate the prevalences of many bags of the pool `X`: one row per bag."""
         check_is_fitted(self, "classes_")
         sparse = "csr" if self.takes_sparse else False
         X = validate_data(self, X, accept_sparse=sparse, reset=False)

@@ -74,7 +74,7 @@ class DelegatingQuantifier(MetaQuantifier):
         return X
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        """Estimate the prevalences of many bags of the pool `X`: one row per bag."""
         best: Quantifier = self.best_quantifier_
         return best.predict_bags(self.prepare(X), bags)
 

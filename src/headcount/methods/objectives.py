@@ -59,7 +59,7 @@ class Objective(BaseEstimator, ABC):
 
     @abstractmethod
     def solve(self, vectors: Floats, sizes: Ints, n_jobs: int | None = None) -> Floats:
-        """Shares of bags with these vectors and sizes, a row a bag."""
+        """Shares of bags with these vectors and sizes: one row per bag."""
 
 
 @dataclass(eq=False, repr=False)

@@ -6,14 +6,18 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from joblib import Parallel, delayed
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._core import validation as check
 from headcount._core.types import Bools, Floats
 from headcount.bags import Bags
 from headcount.kernels.simplex import from_each_against_rest, rest_columns
-from headcount.methods.base import Quantifier, check_quantifier_type, count_items
+from headcount.methods.base import (
+    Quantifier,
+    check_quantifier_type,
+    count_items,
+    without_calibration,
+)
 from headcount.methods.histograms import HDy
 from headcount.methods.meta import MetaQuantifier
 
@@ -56,13 +60,13 @@ class OneVsAll(MetaQuantifier):
         (base,) = self.parts()
         check_quantifier_type(base)
         self.members_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit)(clone(base), X, codes == c) for c in targets
+            delayed(_fit)(without_calibration(base), X, codes == c) for c in targets
         )
         self.classes_ = classes
         return self
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        """Estimate the prevalences of many bags of the pool `X`: one row per bag."""
         check_is_fitted(self, "classes_")
         shares = [q.predict_bags(X, bags)[:, 1] for q in self.members_]
         return from_each_against_rest(shares)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._core.types import Floats
 from headcount.bags import Bags
 from headcount.exceptions import InputError, UnreliableWarning
-from headcount.inference.calibration import calibrate_width
+from headcount.inference.calibration import MIN_CLASS_SIZE, calibrate_width
 from headcount.inference.diagnosis import Diagnosis
 from headcount.inference.draws import Draws
 from headcount.inference.goodness_of_fit import diagnose_scores
@@ -35,9 +35,9 @@ from headcount.scores.scorer import Held, Scorer, View
 class ScoreQuantifier(Quantifier):
     """Base of the quantifiers that aggregate a classifier's scores.
 
-    A method says what it is like (`method_tags`), what it learns from held-out scores (`learn`)
-    and how it turns scores of a pool into estimates of bags (`aggregate`). Its settings are the
-    fields of a dataclass.
+    A subclass defines `learn` (from held-out scores), `aggregate` (from scores of a pool to
+    estimates of bags) and, if the defaults do not fit, `method_tags`. Its settings are the fields
+    of a dataclass.
 
     Parameters
     ----------
@@ -54,17 +54,28 @@ class ScoreQuantifier(Quantifier):
     refit : bool, default False
         New items are scored by the classifiers of the folds, as the held-out items were, and the
         estimates are averaged. True scores them by one classifier of all labelled items: a fifth
-        of the cost and of the model file, but what was learnt from held-out scores does not fit
-        its scores, which can double the error and leaves intervals without their coverage.
+        of the cost and of the model file, but its scores differ in distribution from the held-out
+        ones, which can double the error and reduce the coverage of intervals.
     calibrate_width : bool, default True
         Whether `fit` calibrates the width of intervals on held-out halves of the labelled items
-        (`headcount.inference.calibration`). ``width_scale_`` is the factor, and ``width_coverage_``
-        the coverage of 95 % intervals without it and with it. It takes up to a few seconds, and
-        changes nothing but intervals.
+        (`headcount.inference.calibration`). It takes up to a few seconds, and changes nothing but
+        intervals.
     n_jobs : int, optional
         Folds and bags handled at once.
     random_state : int, generator or None, default 0
         Decides the folds. Fixed by default, so that the same data give the same estimates.
+
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        Sorted labels; the order of estimates.
+    scorer_ : Scorer
+        The classifiers, with the held-out scores and class numbers of the labelled items.
+    width_scale_ : float
+        Factor on the standard deviations of intervals; 1 if nothing was calibrated.
+    width_coverage_ : pair of floats
+        Coverage of 95 % intervals on held-out items, without the factor and with it; NaN if nothing
+        was calibrated.
 
     Notes
     -----
@@ -91,7 +102,7 @@ class ScoreQuantifier(Quantifier):
         """Estimate every bag from the scores of a pool, all bags at once."""
 
     def check_params(self) -> None:
-        """Refuse impossible settings before any work; methods add their own."""
+        """Validate parameters; methods add their own checks."""
         make_calibrator(self.calibrator)
 
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
@@ -168,7 +179,7 @@ class ScoreQuantifier(Quantifier):
         return fresh.fit_scorer(scorer)
 
     def predict_bags(self, X: Any, bags: Bags) -> Floats:
-        """Estimate the prevalences of many bags of the pool `X`, a row a bag."""
+        """Estimate the prevalences of many bags of the pool `X`: one row per bag."""
         return self.estimate(self.views(X, bags, whole=self.uses_whole()))
 
     def predict_scores(self, scores: Any, bags: Bags | None = None) -> Floats:
@@ -217,18 +228,24 @@ class ScoreQuantifier(Quantifier):
         return self
 
     def check_intervals(self) -> None:
-        """Refuse what no interval can be given for, and say what an interval is not."""
+        """Raise an error where no interval can be computed, and warn where coverage is in doubt."""
         name = type(self).__name__
         if not len(self.scorer_.scores):
             raise InputError(
                 "no held-out scores were kept, which intervals and tests are made from: fit with "
                 "cv=5, or fewer folds where a class has fewer items than that."
             )
-        if not self.method_tags().corrects:
+        tags = self.method_tags()
+        if tags.remembers and np.bincount(self.scorer_.codes).min() < MIN_CLASS_SIZE:
+            raise InputError(
+                f"{name} needs at least {MIN_CLASS_SIZE} labelled items of every class for "
+                "intervals: add some, or use SLD or PACC."
+            )
+        if not tags.corrects:
             warnings.warn(
                 f"{name} counts, and is biased as soon as the class shares change: its intervals "
                 "reach from the count to where a correction for that would be. Use PACC or SLD "
-                "for an estimate that holds.",
+                "for a corrected estimate.",
                 UnreliableWarning,
                 stacklevel=5,
             )
@@ -236,7 +253,7 @@ class ScoreQuantifier(Quantifier):
             warnings.warn(
                 f"{name} was fitted with refit=True: its intervals are made of scores by other "
                 "classifiers than the one that scores new items, and may cover far less than "
-                "they say. Fit it with refit=False for intervals that hold.",
+                "their level. Fit it with refit=False for valid intervals.",
                 UnreliableWarning,
                 stacklevel=5,
             )

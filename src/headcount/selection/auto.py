@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from headcount.exceptions import InputError, choose
 from headcount.inference.posteriors import EXPECTATIONS, MEASURES
 from headcount.kernels.random import as_seed
 from headcount.measures import Measure, measure
-from headcount.methods.base import Quantifier
+from headcount.methods.base import Quantifier, without_calibration
 from headcount.methods.bayes import BayesQuantifier
 from headcount.methods.likelihood import SLD
 from headcount.methods.meta import DelegatingQuantifier
@@ -27,11 +27,7 @@ from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.scorer import Scorer
 from headcount.scores.sources import Source, given_source, sources_for
 from headcount.selection.budget import Budget
-from headcount.selection.candidates import (
-    Candidate,
-    Trial,
-    default_candidates,
-)
+from headcount.selection.candidates import FOR_TRIALS, Candidates, Trial, default_candidates
 from headcount.selection.choice import Choice
 from headcount.selection.classifiers import (
     ClassifierPass,
@@ -42,12 +38,7 @@ from headcount.selection.classifiers import (
     select_classifier,
     subsample,
 )
-from headcount.selection.validation_bags import (
-    N_SPLITS,
-    ValidationBags,
-    ValidationPlan,
-    teach_shift,
-)
+from headcount.selection.validation_bags import ValidationPlan, ValidationSplit, teach_shift, try_on
 
 
 @dataclass(eq=False, repr=False)
@@ -70,7 +61,7 @@ class AutoQuantifier(DelegatingQuantifier):
         Error measure to optimise.
     expect : {'learn', 'any shift', 'mild shift', 'no shift'}, default 'learn'
         How far class prevalence may change, as in `BayesQuantifier`. Bags are drawn accordingly;
-        'learn' draws a third of each kind.
+        'learn' draws a third of each of the other three.
     size : int, optional
         Size of drawn bags; by default 250, or a fifth of the labelled items if that is less.
     budget : float, default 120
@@ -86,14 +77,16 @@ class AutoQuantifier(DelegatingQuantifier):
         How texts become vectors, as in `TextQuantifier`; the default tries several ways.
     candidates : mapping of name to quantifier, optional
         Methods on scores to select from, in order of preference.
-    cv, n_jobs, random_state
-        As in `ScoreQuantifier`. There are no more folds than labelled items of a class.
+    calibrate_width, cv, n_jobs, random_state
+        As in `ScoreQuantifier`; only the selected method is calibrated. There are no more folds
+        than labelled items of a class.
     verbose : bool, default False
         Whether to show progress.
 
     Attributes
     ----------
     best_quantifier_ : ScoreQuantifier
+        Selected method, fitted to all items.
     results_ : Frame
         One row per candidate: its error on the bags, and the reason if it failed.
     choice_ : Choice
@@ -125,6 +118,7 @@ class AutoQuantifier(DelegatingQuantifier):
     periods: bool = False
     vectorizer: Any = "tfidf"
     candidates: Mapping[str, Any] | None = None
+    calibrate_width: bool = True
     cv: Any = 5
     n_jobs: int | None = None
     random_state: Any = 0
@@ -162,22 +156,25 @@ class AutoQuantifier(DelegatingQuantifier):
         check.two_or_more(classes)
         sources = self._sources(X, len(classes))
         if counts.min() < 2:
-            return self._fit_whole(first_classifier(sources[0]), data)
+            plain = SLD(first_classifier(sources[0]), n_jobs=self.n_jobs)
+            plain = self._final(plain.set_params(random_state=self.random_state))
+            choice = self._choice(items=(len(data), data.n_all))
+            return self._fall_back(plain.fit(data.X, data.y), choice)
         first = Budget(0.6 * self.budget)  # most of the work, since trials of methods are cheap
         data = subsample(sources[0], data, first)
         with announce(self.verbose) as say:
             passes = fit_classifiers(sources, data.over_items(), first, say)
-            plan = self._plan(data, bags, pool)
+            plan = ValidationPlan.of(data, self.periods, bags, pool)
             return self._select(passes, plan, Budget(self.budget, first.spent), say)
 
     def fit_scores(self, scores: Any, y: Any, *, classes: Any = None) -> Self:
         """Select the method for scores that come from elsewhere, as in `ScoreQuantifier`."""
         self.check_params()
         scorer = Scorer.from_scores(scores, y, classes, decisions=True)
-        given = ClassifierPass("given scores", (), scorer)
-        plan = self._plan(Labelled(scorer.scores, scorer.codes, n_all=len(scorer.codes)))
+        plan = ValidationPlan(Labelled(scorer.scores, scorer.codes, n_all=len(scorer.codes)))
         with announce(self.verbose) as say:
-            return self._select([given], plan, Budget(self.budget), say)
+            passes = [ClassifierPass("given scores", (), scorer)]
+            return self._select(passes, plan, Budget(self.budget), say)
 
     @property
     def summary_(self) -> str:
@@ -219,9 +216,8 @@ class AutoQuantifier(DelegatingQuantifier):
         """Classifiers to try, the simplest first."""
         if self.classifier is None:
             return sources_for(X, n_classes, vectorizer=self.vectorizer)
-        given = self.classifier
-        if not isinstance(given, Mapping):
-            given = {"the classifier as given": given}
+        one = {"the classifier as given": self.classifier}
+        given = self.classifier if isinstance(self.classifier, Mapping) else one
         for classifier in given.values():
             if isinstance(classifier, type) or not hasattr(classifier, "get_params"):
                 raise InputError(
@@ -230,118 +226,104 @@ class AutoQuantifier(DelegatingQuantifier):
                 )
         return [given_source(classifier, str(name)) for name, classifier in given.items()]
 
-    def _plan(self, data: Labelled, bags: Bags | None = None, pool: Any = None) -> ValidationPlan:
-        seed = as_seed(self.random_state)
-        return ValidationPlan(data, self.expect, self.size, self.periods, seed, bags, pool)
+    def _choice(self, **about: Any) -> Choice:
+        return Choice(measure=str(measure(self.measure)), expect=self.expect, **about)
 
     def _select(
         self, passes: list[ClassifierPass], plan: ValidationPlan, budget: Budget, say: Say
     ) -> Self:
-        """Select a classifier, then a method, and fit the method to all held-out scores."""
-        fitted = _affordable([p for p in passes if p.scorer is not None], plan, budget)
+        """Select a classifier, then a method if there are enough items to compare them."""
+        fitted = plan.affordable([p for p in passes if p.scorer is not None], budget)
         best = select_classifier(fitted)
-        assert best.scorer is not None
+        scorer = best.scorer
+        assert scorer is not None
         others = sorted((p for p in fitted if p is not best), key=lambda p: p.loss)
-        about: dict[str, Any] = {
-            "measure": str(measure(self.measure)),
-            "expect": self.expect,
-            "classifiers": tuple((p.name, p.loss) for p in [best, *others] if p.recipe),
-            "left_out": tuple((p.name, p.reason) for p in passes if p.scorer is None),
-            "items": (len(best.scorer.codes), plan.data.n_all),
-        }
-        if not plan.can_compare(best.scorer):
-            return self._fall_back(SLD(calibrator="bcts").fit_scorer(best.scorer), **about)
+        choice = self._choice(
+            classifiers=tuple((p.name, p.loss) for p in [best, *others] if p.recipe),
+            left_out=tuple((p.name, p.reason) for p in passes if p.scorer is None),
+            items=(len(scorer.codes), plan.data.n_all),
+        )
+        if plan.can_compare(scorer):
+            return self._select_method(best, scorer, plan, choice, budget, say)
+        return self._fall_back(self._final(SLD(calibrator="bcts")).fit_scorer(scorer), choice)
+
+    def _select_method(
+        self,
+        best: ClassifierPass,
+        scorer: Scorer,
+        plan: ValidationPlan,
+        choice: Choice,
+        budget: Budget,
+        say: Say,
+    ) -> Self:
+        """Select a method, and fit it to all held-out scores."""
         before = budget.spent
         say(f"making bags with {best.name}")
-        budget.spend(N_SPLITS * best.cost(plan.data) if plan.refits else 0.0)
-        bags = plan.bags_for(best)
-        candidates = self._candidates(plan, len(best.scorer.classes))
-        trials = _try_all(candidates, bags, measure(self.measure), budget, say)
-        chosen = bags.select(trials)
-        say(f"{candidates[chosen].name} learns from all items")
-        fitted_method = clone(candidates[chosen].quantifier).fit_scorer(best.scorer)
-        self._keep(teach_shift(fitted_method, plan.past()))
-        names = [candidate.name for candidate in candidates[: len(trials)]]
-        errors = [trial.error for trial in trials]
-        failures = [trial.failure for trial in trials]
-        self.results_ = Frame({"method": names, about["measure"]: errors, "failure": failures})
-        next_best = [i for i in np.argsort(errors) if i != chosen and not failures[i]]
-        self.choice_ = Choice(
-            method=names[chosen],
-            error=errors[chosen],
-            n_bags=len(bags.sizes),
-            size=int(np.median(bags.sizes)),
-            others=tuple((names[i], errors[i]) for i in next_best[:3]),
+        budget.spent += plan.refit_cost(best)
+        splits = plan.splits(best, self.expect, self.size, as_seed(self.random_state))
+        candidates = self._candidates(plan, len(scorer.classes))
+        trials = self._try_all(candidates, splits, budget, say)
+        name = [*trials][plan.select([*trials.values()], splits)]
+        say(f"{name} learns from all items")
+        final = self._final(candidates[name]).fit_scorer(scorer)
+        sizes = np.concatenate([split.bags.sizes for split in splits])
+        errors = {n: t.error for n, t in trials.items() if n != name and not t.failure}
+        choice = replace(
+            choice,
+            method=name,
+            error=trials[name].error,
+            n_bags=len(sizes),
+            size=int(np.median(sizes)),
+            others=tuple(sorted(errors.items(), key=lambda item: item[1])[:3]),
             bags=plan.kind,
             work=(before, budget.spent - before),
-            **about,
         )
-        return self
+        return self._keep(teach_shift(final, plan.past()), choice, trials)
 
-    def _candidates(self, plan: ValidationPlan, n_classes: int) -> list[Candidate]:
+    def _candidates(self, plan: ValidationPlan, n_classes: int) -> Candidates:
         if self.candidates is not None:
-            return [Candidate(str(name), q, q) for name, q in self.candidates.items()]
+            return {str(name): q for name, q in self.candidates.items()}
+        natural, few = plan.kind != "drawn", plan.kind == "too few groups"
         candidates = default_candidates(
-            self.measure,
-            self.expect,
-            n_classes,
-            natural=plan.kind != "drawn",
-            representative=plan.kind != "too few groups",
+            self.measure, self.expect, n_classes, natural=natural, representative=not few
         )
-        settings = {"n_jobs": self.n_jobs, "random_state": self.random_state}
-        for candidate in candidates:
-            candidate.quantifier.set_params(**settings)
-            candidate.trial.set_params(**settings)
+        for q in candidates.values():
+            q.set_params(n_jobs=self.n_jobs, random_state=self.random_state)
         return candidates
 
-    def _fit_whole(self, classifier: Any, data: Labelled) -> Self:
-        """Fit SLD without held-out scores, where a class has a single item."""
-        settings: dict[str, Any] = {"n_jobs": self.n_jobs, "random_state": self.random_state}
-        fitted = SLD(classifier, **settings).fit(data.X, data.y)
-        items = (len(data), data.n_all)
-        return self._fall_back(
-            fitted, measure=str(measure(self.measure)), expect=self.expect, items=items
-        )
+    def _try_all(
+        self, candidates: Candidates, splits: list[ValidationSplit], budget: Budget, say: Say
+    ) -> dict[str, Trial]:
+        """Try the candidates in order while the budget lasts, until one at least succeeds."""
+        trials: dict[str, Trial] = {}
+        for name, quantifier in candidates.items():
+            cost = sum(split.cost(quantifier) for split in splits)
+            if any(not t.failure for t in trials.values()) and not budget.affords(cost):
+                break
+            budget.spent += cost
+            say(f"trying {name}")
+            cheap = without_calibration(quantifier)
+            if self.candidates is None and isinstance(cheap, BayesQuantifier):
+                cheap.set_params(**FOR_TRIALS)
+            trials[name] = try_on(splits, cheap, measure(self.measure))
+        if all(trial.failure for trial in trials.values()):
+            failure = next(iter(trials.values())).failure
+            raise InputError(f"every candidate failed; the first: {failure}")
+        return trials
 
-    def _fall_back(self, fitted: ScoreQuantifier, **about: Any) -> Self:
-        """Take SLD without comparison."""
-        self._keep(fitted)
-        name = "SLD, bcts" if fitted.calibrator else "SLD"
-        self.results_ = Frame({"method": [name], about["measure"]: [np.nan], "failure": [""]})
-        self.choice_ = Choice(name, float("nan"), n_bags=0, size=0, bags="none", **about)
-        return self
+    def _final(self, quantifier: ScoreQuantifier) -> ScoreQuantifier:
+        """Clone that learns from all items."""
+        return clone(quantifier) if self.calibrate_width else without_calibration(quantifier)
 
-    def _keep(self, fitted: ScoreQuantifier) -> None:
+    def _fall_back(self, fitted: ScoreQuantifier, choice: Choice) -> Self:
+        choice = replace(choice, method="SLD, bcts" if fitted.calibrator else "SLD")
+        return self._keep(fitted, choice, {choice.method: Trial(np.array([np.nan]))})
+
+    def _keep(self, fitted: ScoreQuantifier, choice: Choice, trials: Mapping[str, Trial]) -> Self:
         self.members_ = [fitted]
         self.classes_: NDArray[Any] = fitted.classes_
-
-
-def _affordable(
-    fitted: list[ClassifierPass], plan: ValidationPlan, budget: Budget
-) -> list[ClassifierPass]:
-    """Classifiers that can be fitted again for the bags with half of the work that is left.
-
-    The cheapest is always one of them.
-    """
-    if not plan.refits:
-        return fitted
-    costs = [N_SPLITS * p.cost(plan.data) for p in fitted]
-    limit = max(min(costs), budget.left / 2)
-    return [p for p, cost in zip(fitted, costs, strict=True) if cost <= limit]
-
-
-def _try_all(
-    candidates: list[Candidate], bags: ValidationBags, which: Measure, budget: Budget, say: Say
-) -> list[Trial]:
-    """Try the candidates in order while the budget lasts, until one at least succeeds."""
-    trials: list[Trial] = []
-    for candidate in candidates:
-        cost = bags.cost(candidate)
-        if any(not t.failure for t in trials) and not budget.affords(cost):
-            break
-        budget.spend(cost)
-        say(f"trying {candidate.name}")
-        trials.append(bags.try_out(candidate, which))
-    if all(trial.failure for trial in trials):
-        raise InputError(f"every candidate failed; the first: {trials[0].failure}")
-    return trials
+        self.choice_ = choice
+        errors = [trial.error for trial in trials.values()]
+        failures = [trial.failure for trial in trials.values()]
+        self.results_ = Frame({"method": [*trials], choice.measure: errors, "failure": failures})
+        return self

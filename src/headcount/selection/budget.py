@@ -1,9 +1,8 @@
 """The budget of automatic selection, in units of work that are computed and never measured.
 
 One unit is about one second of one core of a 2024 server. Costs follow from the numbers of items,
-features, classes, folds and bags alone. The same data therefore gives the same model on a busy
-machine, on a fast one and with any number of jobs. The rates were measured by
-``python benchmarks/selection_cost.py``; they are right to a factor of about two.
+features, classes, folds and bags alone: the same data gives the same model on any machine. The
+rates were measured by ``python benchmarks/selection_cost.py``, to a factor of about two.
 """
 
 from __future__ import annotations
@@ -33,14 +32,7 @@ from headcount.text.words import MeanVectors
 
 @dataclass
 class Budget:
-    """Work that may be done, and work that has been done.
-
-    Parameters
-    ----------
-    total : float
-        Units of work.
-    spent : float, default 0
-    """
+    """Units of work that may be done, and that have been done; these may be more."""
 
     total: float
     spent: float = 0.0
@@ -54,21 +46,10 @@ class Budget:
         """Whether work of this cost still fits."""
         return cost <= self.left
 
-    def spend(self, cost: float) -> None:
-        """Record work; what has to be done may exceed the total."""
-        self.spent += cost
-
 
 @dataclass(frozen=True)
 class Size:
-    """Size of a classification problem.
-
-    Attributes
-    ----------
-    items : number of labelled items
-    width : numbers per item; the mean number of non-zeros, or of characters for documents
-    classes : number of classes
-    """
+    """Numbers of items and classes, and numbers per item: of non-zeros, or of characters."""
 
     items: int
     width: float
@@ -131,17 +112,13 @@ def _prepare(steps: list[Any], width: float) -> tuple[float, float]:
 
 
 def _fit_cost(classifier: Any, n_items: float, width: float, n_classes: int) -> float:
-    """Units of work to fit a classifier once, and to judge its held-out scores.
-
-    A node of a forest's tree looks at the square root of the number of features. A tree of
-    boosting costs a constant, its histograms, and a look at every item. What is not known is
-    taken for a linear model.
-    """
+    """Units of work to fit a classifier, by default a linear model, and to judge its scores."""
     if isinstance(classifier, Pipeline):
         steps = [step for _, step in classifier.steps]
         prepared, width = _prepare(steps[:-1], width)
         return prepared * n_items + _fit_cost(steps[-1], n_items, width, n_classes)
     models = 1 if n_classes == 2 else n_classes
+    fit = 1e-7 * n_items * width * models
     if isinstance(classifier, LinearDiscriminantAnalysis):
         fit = 4e-8 * n_items * width
     elif isinstance(classifier, ComplementNB):
@@ -151,6 +128,4 @@ def _fit_cost(classifier: Any, n_items: float, width: float, n_classes: int) -> 
     elif isinstance(classifier, HistGradientBoostingClassifier):
         histograms = 5e-7 * width * (classifier.max_leaf_nodes or 31)
         fit = classifier.max_iter * models * (3e-4 + histograms + 3e-9 * n_items * width)
-    else:
-        fit = 1e-7 * n_items * width * models
     return float(fit + 1e-6 * n_items * n_classes)

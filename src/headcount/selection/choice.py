@@ -15,9 +15,10 @@ class Choice:
 
     Attributes
     ----------
+    measure, expect : as in `AutoQuantifier`
     method : name of the selected candidate
-    error : its mean error, by `measure`, on the validation bags; NaN without comparison
-    measure, n_bags, size, expect : of these bags; `size` is their median
+    error : its mean error on the validation bags; NaN without comparison
+    n_bags, size : number of these bags, and their median size
     others : the next best methods with their errors
     classifiers : those that gave scores, the selected one first, with the log loss of each on
         held-out items
@@ -28,16 +29,16 @@ class Choice:
     items : labelled items that were learned from, and all of them
     """
 
-    method: str
-    error: float
     measure: str
-    n_bags: int
-    size: int
     expect: str
+    method: str = ""
+    error: float = float("nan")
+    n_bags: int = 0
+    size: int = 0
     others: Errors = ()
     classifiers: Errors = ()
     left_out: tuple[tuple[str, str], ...] = ()
-    bags: str = "drawn"
+    bags: str = "none"
     work: tuple[float, float] = (0.0, 0.0)
     items: tuple[int, int] = (0, 0)
 
@@ -48,14 +49,18 @@ class Choice:
 
     def __str__(self) -> str:
         if self.is_fallback:
-            return (
-                f"{self.method} was taken without comparison: a class has too few labelled items "
-                "to compare methods on."
-            )
-        text = (
-            f"{self.method} was chosen: mean {self.measure} {self.error:.4g} on {self.n_bags} "
-            f"{self._bags_in_words()}."
-        )
+            reason = "a class has too few labelled items to compare methods on."
+            return f"{self.method} was taken without comparison: {reason}"
+        drawn = f"bags of {self.size} held-out items ({self.expect})"
+        bags = {
+            "drawn": drawn,
+            "too few groups": f"{drawn}, because no group can be left out",
+            "groups": f"groups of about {self.size} labelled items that were left out",
+            "periods": f"periods of about {self.size} labelled items that came later",
+            "given": f"given bags of about {self.size} items",
+        }[self.bags]
+        error = f"mean {self.measure} {self.error:.4g}"
+        text = f"{self.method} was chosen: {error} on {self.n_bags} {bags}."
         if self.others:
             text += " Next: " + ", ".join(f"{name} {e:.4g}" for name, e in self.others) + "."
         if self.classifiers:
@@ -65,16 +70,5 @@ class Choice:
             text += f" Learned from {self.items[0]:,} of {self.items[1]:,} items to fit the budget."
         rows = [[name, f"{loss:.4g}", ""] for name, loss in self.classifiers]
         rows += [[name, "", reason] for name, reason in self.left_out]
-        if len(rows) < 2:
-            return text
-        return f"{text}\n" + text_table(["scores", "log loss", "not tried"], rows, left=(0, 2))
-
-    def _bags_in_words(self) -> str:
-        drawn = f"bags of {self.size} held-out items ({self.expect})"
-        return {
-            "drawn": drawn,
-            "too few groups": f"{drawn}, because no group can be left out",
-            "groups": f"groups of about {self.size} labelled items that were left out",
-            "periods": f"periods of about {self.size} labelled items that came later",
-            "given": f"given bags of about {self.size} items",
-        }[self.bags]
+        table = text_table(["scores", "log loss", "not tried"], rows, left=(0, 2))
+        return f"{text}\n{table}" if len(rows) > 1 else text

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -42,19 +42,14 @@ class Labelled:
     def part(self, rows: Ints) -> Labelled:
         """Some of the items; splits that were given as item numbers become five folds."""
         splittable = isinstance(self.cv, (int, float)) or hasattr(self.cv, "split")
-        return replace(
-            self,
-            X=_safe_indexing(self.X, rows),
-            y=self.y[rows],
-            groups=None if self.groups is None else self.groups[rows],
-            cv=self.cv if splittable else 5,
-        )
+        groups = None if self.groups is None else self.groups[rows]
+        cv = self.cv if splittable else 5
+        return replace(self, X=_safe_indexing(self.X, rows), y=self.y[rows], groups=groups, cv=cv)
 
     def over_items(self) -> Labelled:
         """The same with folds of items, not of whole groups, unless a splitter is given.
 
-        A classifier that has seen items of every group scores other groups better. Whether the
-        scores hold there is checked on groups that were left out, not on held-out items.
+        A classifier that has seen items of every group scores other groups better.
         """
         return replace(self, groups=None) if isinstance(self.cv, (int, float)) else self
 
@@ -68,35 +63,31 @@ class Labelled:
         jobs, state = self.n_jobs, self.random_state
         return {"cv": cv, "groups": groups, "n_jobs": jobs, "random_state": state}
 
-    @property
-    def n_folds(self) -> int:
-        """Number of folds that costs are computed for."""
-        cv = self.options()["cv"]
-        return cv if isinstance(cv, int) else 5
+    @cached_property
+    def codes(self) -> Ints:
+        """Class of each item, as a number."""
+        return np.unique(self.y, return_inverse=True)[1]
 
-    @property
+    @cached_property
     def problem(self) -> Size:
         """Size of the classification problem."""
         return Size.of(self.X, len(np.unique(self.y)))
 
+    def cost(self, *sources: Source) -> float:
+        """Units of work to cross-fit all classifiers of these sources."""
+        cv = self.options()["cv"]
+        n_folds = cv if isinstance(cv, int) else 5
+        return sum(cross_fit_cost(source, self.problem, n_folds) for source in sources)
+
 
 @dataclass(frozen=True, eq=False)
 class ClassifierPass:
-    """A classifier, or a stack of several, and its scores of held-out items.
-
-    Attributes
-    ----------
-    name : str
-    recipe : sources of one classifier each, from which it can be fitted again
-    scorer : cross-fitted scores; None if it failed or was not tried
-    losses : negative log-likelihood of each held-out item
-    reason : why there is no scorer
-    """
+    """A classifier, or a stack of several, and its cross-fitted scores, or why there are none."""
 
     name: str
-    recipe: tuple[Source, ...]
+    recipe: tuple[Source, ...]  # of one classifier each, from which it can be fitted again
     scorer: Scorer | None = None
-    losses: Floats | None = None
+    losses: Floats | None = None  # negative log-likelihood of each held-out item
     reason: str = ""
 
     @property
@@ -104,66 +95,115 @@ class ClassifierPass:
         """Mean negative log-likelihood of held-out items."""
         return float("inf") if self.losses is None else float(self.losses.mean())
 
-    def cost(self, data: Labelled) -> float:
-        """Units of work to cross-fit it to labelled items."""
-        return sum(cross_fit_cost(source, data.problem, data.n_folds) for source in self.recipe)
-
     def refit(self, data: Labelled) -> Scorer:
         """Cross-fit it to other items."""
-        scorers = [s for source in self.recipe for s in _cross_fit_all(source, data).values()]
+        fitted = [_cross_fit_all(source, data) for source in self.recipe]
+        scorers = [s for families in fitted for some in families.values() for s in some.values()]
         return scorers[0] if len(scorers) == 1 else stack(scorers)
 
 
 def fit_classifiers(
     sources: Sequence[Source], data: Labelled, budget: Budget, say: Say
 ) -> list[ClassifierPass]:
-    """Cross-fit the classifiers that the budget affords, and a stack of them.
+    """Cross-fit the classifiers that the budget affords, the first always, and a stack of them.
 
-    The first classifier is always fitted. A source is fitted with all of its settings, or with the
-    first setting of each family, or not at all.
+    A source is fitted with all of its settings, or with the first of each family, or not at all.
     """
-    size = data.problem
     passes: list[ClassifierPass] = []
-    for number, source in enumerate(sources):
+    for source in sources:
         say(f"trying {source.name}")
-        options = [source, _first_settings(source)]
-        options += [] if number else [_first_alone(source)]
-        costs = [cross_fit_cost(option, size, data.n_folds) for option in options]
-        fits = [i for i, cost in enumerate(costs) if budget.affords(cost)]
-        if not fits and number:
-            reason = f"it would take {min(costs):.2g} units of work"
-            passes += [ClassifierPass(family, (), reason=reason) for family in source.families]
-            continue
-        chosen = fits[0] if fits else -1
-        budget.spend(costs[chosen])
-        passes += _fit_source(options[chosen], data, say)
+        options = [source, _first(source)] + [_first(source, 1)] * (source is sources[0])
+        costs = [data.cost(option) for option in options]
+        chosen = next((i for i, cost in enumerate(costs) if budget.affords(cost)), -1)
+        if chosen < 0 and source is not sources[0]:
+            passes += _failed(source, f"it would take {min(costs):.2g} units of work")
+        else:
+            budget.spent += costs[chosen]
+            passes += _fit_source(options[chosen], data, say)
     fitted = [p for p in passes if p.scorer is not None]
     if not fitted:
-        _cross_fit_all(_first_alone(sources[0]), data)  # raises its own error
+        _cross_fit_all(_first(sources[0], 1), data)  # raises its own error
         raise InputError(f"no classifier can be fitted; the first: {passes[0].reason}")
-    cost = stack_cost(len(fitted), size)
+    cost = stack_cost(len(fitted), data.problem)
     if len(fitted) > 1 and budget.affords(cost):
-        budget.spend(cost)
-        passes += stack_passes(fitted)
+        budget.spent += cost
+        passes += _stacked(fitted)
     return passes
 
 
 def select_classifier(passes: Sequence[ClassifierPass]) -> ClassifierPass:
     """Take the simplest classifier within one standard error of the best log loss.
 
-    Held-out items are the independent units. The log loss tells good posteriors from slightly
-    better ones where the errors of a method on a few hundred items cannot.
+    The log loss tells good posteriors from slightly better ones where the errors of a method on a
+    few hundred items cannot. Scores that are given have none.
     """
-    losses = [p.losses for p in passes if p.losses is not None]
-    if len(losses) < len(passes):  # scores that are given have none
-        return passes[0]
-    table = np.array(losses)
-    return passes[one_standard_error_rule(table, np.arange(table.shape[1]))]
+    losses = np.array([p.losses for p in passes if p.losses is not None])
+    return passes[one_standard_error_rule(losses, np.arange(losses.shape[1])) if losses.size else 0]
 
 
-def stack_passes(passes: Sequence[ClassifierPass]) -> list[ClassifierPass]:
+def subsample(source: Source, data: Labelled, budget: Budget) -> Labelled:
+    """As many items as the first classifier can be fitted to within the budget.
+
+    At least 2,000 are kept, and 20 of every class: with fewer, sampling noise of the labelled items
+    dominates the error. Items in groups, or with given splits, are all kept.
+    """
+    whole = data.groups is not None or not isinstance(data.cv, (int, float))
+    cost = data.cost(_first(source, 1))
+    if whole or len(data) <= 2000 or budget.affords(cost):
+        return data
+    order = np.random.default_rng(0).permutation(len(data))
+    shuffled = data.y[order]
+    few = [order[shuffled == label][:20] for label in np.unique(data.y)]
+    affordable = max(2000, int(len(data) * budget.left / cost))
+    return data.part(np.unique(np.concatenate([*few, order[:affordable]])))
+
+
+def first_classifier(source: Source) -> Any:
+    """The unfitted first classifier of a source, with its transformers."""
+    (family,) = _first(source, 1).families.values()
+    return source.joined(source.front, next(iter(family.values())))
+
+
+def _first(source: Source, n_families: int | None = None) -> Source:
+    """The first classifier of the first families, by default of all."""
+    families = [(f, dict([*some.items()][:1])) for f, some in source.families.items()]
+    return replace(source, families=dict(families[:n_families]))
+
+
+def _cross_fit_all(
+    source: Source, data: Labelled, say: Say = lambda _: None
+) -> Mapping[str, Mapping[str, Scorer]]:
+    """Scorers of all classifiers of a source, by family and name."""
+    X, y, options = data.X, data.y, data.options()
+    if not source.is_given:
+        return cross_fit_source(source, X, y, **options, say=say)
+    # It may be fitted already, or predict other classes than it scores best.
+    return {
+        family: {name: cross_fit(classifier, X, y, **options) for name, classifier in some.items()}
+        for family, some in source.families.items()
+    }
+
+
+def _fit_source(source: Source, data: Labelled, say: Say) -> list[ClassifierPass]:
+    """The best classifier of each family, by the likelihood of held-out items."""
+    passes: list[ClassifierPass] = []
+    scorers, reason = attempt(partial(_cross_fit_all, source, data, say))
+    if scorers is None:
+        return _failed(source, reason)
+    for family, classifiers in source.families.items():
+        losses = {name: held_out_losses(scorers[family][name]) for name in classifiers}
+        best = min(losses, key=lambda name: losses[name].mean())
+        recipe = replace(source, families={family: {best: classifiers[best]}})
+        passes.append(ClassifierPass(best, (recipe,), scorers[family][best], losses[best]))
+    return passes
+
+
+def _failed(source: Source, reason: str) -> list[ClassifierPass]:
+    return [ClassifierPass(family, (), reason=reason) for family in source.families]
+
+
+def _stacked(members: list[ClassifierPass]) -> list[ClassifierPass]:
     """Stack of the passes, without members of hardly any weight; none if one is left."""
-    members = list(passes)
     while len(members) > 1:
         scorers = [p.scorer for p in members if p.scorer is not None]
         stacked, reason = attempt(partial(stack_with_losses, scorers))
@@ -173,72 +213,7 @@ def stack_passes(passes: Sequence[ClassifierPass]) -> list[ClassifierPass]:
         # A weight below .03 changes a logit of 3 by less than .1, which no error shows.
         kept = [p for p, weight in zip(members, weights, strict=True) if weight >= 0.03]
         if len(kept) == len(members):
-            name = " + ".join(p.name for p in members)
             recipe = tuple(source for p in members for source in p.recipe)
-            return [ClassifierPass(name, recipe, *stacked)]
+            return [ClassifierPass(" + ".join(p.name for p in members), recipe, *stacked)]
         members = kept
     return []
-
-
-def subsample(source: Source, data: Labelled, budget: Budget) -> Labelled:
-    """All items, or as many as the first classifier can be fitted to within the budget.
-
-    At least 2,000 are kept, and at least 20 of every class: with fewer, sampling noise of the
-    labelled items dominates the error. Items in groups, or with given splits, are all kept.
-    """
-    whole = data.groups is not None or not isinstance(data.cv, (int, float))
-    classes, codes = np.unique(data.y, return_inverse=True)
-    cost = cross_fit_cost(_first_alone(source), data.problem, data.n_folds)
-    if whole or len(data) <= 2000 or budget.affords(cost):
-        return data
-    order = np.random.default_rng(0).permutation(len(data))
-    rank = np.empty(len(data), dtype=np.int64)  # of an item within its class
-    for c in range(len(classes)):
-        own = order[codes[order] == c]
-        rank[own] = np.arange(len(own))
-    affordable = max(2000, int(len(data) * budget.left / cost))
-    return data.part(np.union1d(np.flatnonzero(rank < 20), order[:affordable]))
-
-
-def first_classifier(source: Source) -> Any:
-    """The unfitted first classifier of a source, with its transformers."""
-    (head,) = next(iter(_first_alone(source).families.values())).values()
-    return source.joined(source.front, head)
-
-
-def _first_settings(source: Source) -> Source:
-    """The first classifier of every family."""
-    families = {name: dict([*family.items()][:1]) for name, family in source.families.items()}
-    return replace(source, families=families)
-
-
-def _first_alone(source: Source) -> Source:
-    """The first classifier of the first family."""
-    families = _first_settings(source).families
-    return replace(source, families=dict([*families.items()][:1]))
-
-
-def _cross_fit_all(
-    source: Source, data: Labelled, say: Say = lambda _: None
-) -> dict[tuple[str, str], Scorer]:
-    """Scorers of all classifiers of a source, by family and name."""
-    options = data.options()
-    if source.is_given:  # it may be fitted already, or predict other classes than it scores best
-        ((family, ((name, classifier),)),) = [(f, c.items()) for f, c in source.families.items()]
-        return {(family, name): cross_fit(classifier, data.X, data.y, **options)}
-    scorers = cross_fit_source(source, data.X, data.y, **options, say=say)
-    return {(f, name): scorer for f, some in scorers.items() for name, scorer in some.items()}
-
-
-def _fit_source(source: Source, data: Labelled, say: Say) -> list[ClassifierPass]:
-    """The best classifier of each family, by the likelihood of held-out items."""
-    scorers, reason = attempt(lambda: _cross_fit_all(source, data, say))
-    if scorers is None:
-        return [ClassifierPass(family, (), reason=reason) for family in source.families]
-    passes = []
-    for family, classifiers in source.families.items():
-        losses = {name: held_out_losses(scorers[family, name]) for name in classifiers}
-        best = min(losses, key=lambda name: losses[name].mean())
-        recipe = replace(source, families={family: {best: classifiers[best]}})
-        passes.append(ClassifierPass(best, (recipe,), scorers[family, best], losses[best]))
-    return passes

@@ -8,11 +8,10 @@ from headcount._core.types import Floats, Ints
 
 
 def one_standard_error_rule(errors: Floats, units: Ints, overlap: float = 0.0) -> int:
-    """Select the simplest candidate whose mean error is within one standard error of the best.
+    """Index of the simplest candidate whose mean error is within one standard error of the best.
 
-    The standard error is that of the paired difference between a candidate and the best one, over
-    independent units. A more complex candidate is thus selected only if the data can tell that it
-    is better.
+    The standard error is that of the paired difference to the best candidate, over independent
+    units. A more complex candidate is selected only if the data can tell that it is better.
 
     Parameters
     ----------
@@ -27,15 +26,9 @@ def one_standard_error_rule(errors: Floats, units: Ints, overlap: float = 0.0) -
         Their training sets overlap, so that the variance of their mean is
         (1 / n_units + overlap) times the variance between units (Nadeau and Bengio 2003).
 
-    Returns
-    -------
-    int
-        Index of the selected candidate.
-
     References
     ----------
     Breiman, Friedman, Olshen and Stone (1984), Classification and Regression Trees, section 3.4.3.
-    Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, section 7.10.1.
     Nadeau and Bengio (2003), Inference for the generalization error, Machine Learning 52.
 
     Examples
@@ -49,17 +42,11 @@ def one_standard_error_rule(errors: Floats, units: Ints, overlap: float = 0.0) -
     valid = np.flatnonzero(np.isfinite(errors).all(axis=1))
     if not len(valid):
         raise ValueError("every candidate failed.")
-    _, unit = np.unique(units, return_inverse=True)
-    counts = np.bincount(unit)
+    _, unit, counts = np.unique(units, return_inverse=True, return_counts=True)
     means = np.array([np.bincount(unit, row) / counts for row in errors[valid]])
     differences = means - means[means.mean(axis=1).argmin()]
-    n_units = len(counts)
-    if n_units < 2:
-        standard_errors = np.zeros(len(valid))
-    else:
-        variances = differences.var(axis=1, ddof=1)
-        standard_errors = np.sqrt(variances * (1 / n_units + overlap))
+    variances = differences.var(axis=1, ddof=1) if len(counts) > 1 else np.zeros(len(valid))
+    standard_errors = np.sqrt(variances * (1 / len(counts) + overlap))
     # Candidates that give equal estimates may differ in the last digits.
-    rounding = 1e-12
-    within = differences.mean(axis=1) <= standard_errors + rounding
+    within = differences.mean(axis=1) <= standard_errors + 1e-12
     return int(valid[within.argmax()])

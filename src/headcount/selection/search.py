@@ -32,11 +32,11 @@ from headcount.evaluation import aligned_truth
 from headcount.exceptions import HeadcountWarning, InputError
 from headcount.kernels.random import as_seed
 from headcount.measures import Measure, measure
-from headcount.methods.base import Quantifier
+from headcount.methods.base import Quantifier, without_calibration
 from headcount.methods.meta import DelegatingQuantifier
 from headcount.methods.sharing import SharedPasses, pass_groups
 from headcount.protocols import UniformPrevalence
-from headcount.selection.candidates import Trial, try_candidate, without_calibration
+from headcount.selection.candidates import Trial, try_candidate
 
 Grid = Mapping[str, Sequence[Any]]
 Fold = tuple[Any, NDArray[Any], Any, Bags]  # training items and labels, pool, bags
@@ -89,9 +89,8 @@ class SearchQuantifier(DelegatingQuantifier):
         (base,) = self.parts()
         settings = self._candidates()
         candidates = [without_calibration(configured(base, setting)) for setting in settings]
-        folds = self._folds(X, array, pool, bags)
-        errors, failures = self._try_all(candidates, folds)
-        self._keep(settings, errors, failures)
+        folds = self._held_out(X, array) if bags is None else [(X, array, pool, bags)]
+        self._keep(settings, *self._try_all(candidates, folds))
         if self.refit:
             self.members_ = [configured(base, self.best_params_).fit(X, array)]
             self.classes_ = self.members_[0].classes_
@@ -106,18 +105,15 @@ class SearchQuantifier(DelegatingQuantifier):
         )
         errors = np.zeros(len(candidates))
         failures = [""] * len(candidates)
-        for (_, group), trials in zip(
-            jobs, track(running, "settings", len(jobs), self.verbose), strict=True
-        ):
+        tracked = track(running, "settings", len(jobs), self.verbose)
+        for (_, group), trials in zip(jobs, tracked, strict=True):
             for i, trial in zip(group, trials, strict=True):
                 errors[i] += np.nan if trial.failure else trial.error / len(folds)
                 failures[i] = failures[i] or trial.failure
         return errors, failures
 
-    def _folds(self, X: Any, y: NDArray[Any], pool: Any, bags: Bags | None) -> list[Fold]:
-        """Training items, pool and bags of each round of validation."""
-        if bags is not None:
-            return [(X, y, pool, bags)]
+    def _held_out(self, X: Any, y: NDArray[Any]) -> list[Fold]:
+        """Training items, and bags of the items held out, of each round of validation."""
         protocol = self.protocol
         if protocol is None:
             protocol = UniformPrevalence(n_bags=250, size=100, random_state=0)
@@ -144,23 +140,19 @@ class SearchQuantifier(DelegatingQuantifier):
     def _keep(self, settings: list[dict[str, Any]], errors: Floats, failures: list[str]) -> None:
         """Keep the table of results and the best setting; a failed one is never the best."""
         order = self.measure_.badness(errors)
-        names = list(dict.fromkeys(name for setting in settings for name in setting))
+        names = dict.fromkeys(name for setting in settings for name in setting)
         columns: dict[str, Any] = {name: [_text(s.get(name)) for s in settings] for name in names}
         columns[str(self.measure_)] = errors
         columns["rank"] = np.argsort(np.argsort(order, kind="stable"), kind="stable") + 1
         columns["failure"] = failures
         self.results_ = Frame(columns)
-        failed = int((~np.isfinite(order)).sum())
-        if failed == len(settings):
-            raise InputError(
-                f"every setting failed; the first: {next(filter(None, failures), '?')}"
-            )
-        if failed:
-            warnings.warn(
-                f"{failed} of {len(settings)} settings failed and were left out: see results_.",
-                HeadcountWarning,
-                stacklevel=3,
-            )
+        n_failed = int((~np.isfinite(order)).sum())
+        if n_failed == len(settings):
+            first = next(filter(None, failures), "?")
+            raise InputError(f"every setting failed; the first: {first}")
+        if n_failed:
+            message = f"{n_failed} of {len(settings)} settings failed and were left out"
+            warnings.warn(f"{message}: see results_.", HeadcountWarning, stacklevel=3)
         best = int(np.argmin(order))
         self.best_params_ = settings[best]
         self.best_score_ = float(errors[best])
@@ -205,9 +197,8 @@ class GridSearch(SearchQuantifier):
     >>> from headcount import SLD
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-    >>> search = GridSearch(
-    ...     SLD(LogisticRegression(), calibrator="bcts"), {"classifier__C": [1e-6, 0.1]}
-    ... ).fit(X, y)
+    >>> sld = SLD(LogisticRegression(), calibrator="bcts")
+    >>> search = GridSearch(sld, {"classifier__C": [1e-6, 0.1]}).fit(X, y)
     >>> search.best_params_
     {'classifier__C': 0.1}
     >>> search.predict(X).round(1)
@@ -218,10 +209,9 @@ class GridSearch(SearchQuantifier):
 
     def _candidates(self) -> list[dict[str, Any]]:
         try:
-            settings = list(ParameterGrid(self.grid or {}))
+            return list(ParameterGrid(self.grid or {}))
         except (TypeError, ValueError) as error:
             raise InputError(f"grid cannot be read: {error}") from None
-        return settings
 
 
 @dataclass(eq=False, repr=False)
@@ -262,13 +252,12 @@ class RandomSearch(SearchQuantifier):
 
 def configured(base: Quantifier, setting: dict[str, Any]) -> Quantifier:
     """Clone of a quantifier with other parameters; unknown names are rejected."""
+    own = {name: clone(value, safe=False) for name, value in setting.items()}
     try:
-        configured: Quantifier = clone(base).set_params(
-            **{name: clone(value, safe=False) for name, value in setting.items()}
-        )
+        made: Quantifier = clone(base).set_params(**own)
     except ValueError as error:
         raise InputError(str(error)) from None
-    return configured
+    return made
 
 
 def setting_text(setting: Mapping[str, Any]) -> str:
@@ -290,5 +279,4 @@ def _try_group(candidates: list[Quantifier], fold: Fold, which: Measure) -> list
 
 
 def _text(value: Any) -> Any:
-    """Cell of the table: numbers and texts as they are, other objects by their repr."""
     return value if isinstance(value, (int, float, str, np.number)) else repr(value)

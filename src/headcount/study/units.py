@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from headcount import __version__
 from headcount._core.attempt import attempt
@@ -16,7 +17,7 @@ from headcount._core.types import Floats, Ints
 from headcount.bags import Bags
 from headcount.evaluation import aligned_truth, score_estimates
 from headcount.measures import measure
-from headcount.methods.base import Quantifier
+from headcount.methods.base import Quantifier, without_calibration
 from headcount.methods.sharing import SharedPasses, pass_groups
 from headcount.selection.search import configured, setting_text
 from headcount.study.study import Study, digest, plain
@@ -257,14 +258,19 @@ def _units(study: Study, stage: str, trials: Mapping[tuple[str, int], list[Trial
     sources = {data.name: data for data in study.datasets}
     units = []
     for (name, seed), found in trials.items():
-        seeded = [replace(t, quantifier=_seeded(t.quantifier, seed)) for t in found]
+        seeded = [
+            replace(t, quantifier=_seeded(t.quantifier, seed, t.intervals and stage == "test"))
+            for t in found
+        ]
         for group in pass_groups([t.quantifier for t in seeded]):
             mine = tuple(seeded[i] for i in group)
             units.append(Unit(stage, sources[name], seed, protocol, tuple(study.measures), mine))
     return units
 
 
-def _seeded(quantifier: Quantifier, seed: int) -> Quantifier:
-    if "random_state" not in quantifier.get_params(deep=False):
-        return quantifier
-    return configured(quantifier, {"random_state": seed})
+def _seeded(quantifier: Quantifier, seed: int, intervals: bool) -> Quantifier:
+    """Clone with the seed of a unit, which calibrates intervals only if these are asked for."""
+    fresh = clone(quantifier) if intervals else without_calibration(quantifier)
+    if "random_state" in fresh.get_params(deep=False):
+        fresh.set_params(random_state=seed)
+    return fresh

@@ -15,7 +15,8 @@ import numpy as np
 
 from headcount._core.types import Bools, Floats, Ints
 
-WIDE, HIGH = 1000, 200  # of the picture, in its own units
+WIDE, HIGH = 1000, 200  # of the picture, in its own units (layout)
+# Shares at the top of an axis (layout).
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 CHART_POINTS = 120  # points of a chart, beyond which groups are averaged (layout)
 

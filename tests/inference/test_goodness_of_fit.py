@@ -5,7 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from headcount import PACC, SLD, Bags, InputError, UniformPrevalence
-from headcount.inference.diagnostics import LEVEL, Diagnosis, FitTest
+from headcount.inference.diagnosis import FIT_LEVEL, Diagnosis
+from headcount.inference.goodness_of_fit import FitTest
 from headcount.tables.covariate_bins import CovariateBins
 from headcount.testing.quantifiers import make_items
 
@@ -17,7 +18,7 @@ def test_alarms_where_nothing_but_shares_changes(k):
         X, y = make_items(k, n=500, seed=seed)
         pool, y_pool = make_items(k, n=3000, seed=100 + seed)
         bags = UniformPrevalence(n_bags=15, size=200, random_state=seed).draw(y_pool)
-        alarms.append(SLD(LogisticRegression()).fit(X, y).diagnose(pool, bags).fit < LEVEL)
+        alarms.append(SLD(LogisticRegression()).fit(X, y).diagnose(pool, bags).fit < FIT_LEVEL)
     assert 0.01 < np.mean(alarms) < 0.12
 
 
@@ -26,8 +27,8 @@ def test_alarms_where_the_items_change():
     pool, y_pool = make_items(3, n=2000, seed=1)
     bags = UniformPrevalence(n_bags=30, size=300, random_state=0).draw(y_pool)
     q = PACC(LogisticRegression()).fit(X, y)
-    assert (q.diagnose(2.5 * pool, bags).fit < LEVEL).mean() > 0.8
-    assert (q.diagnose(0.1 * pool, bags).fit < LEVEL).mean() > 0.8
+    assert (q.diagnose(2.5 * pool, bags).fit < FIT_LEVEL).mean() > 0.8
+    assert (q.diagnose(0.1 * pool, bags).fit < FIT_LEVEL).mean() > 0.8
 
 
 def test_p_values_are_even_under_the_null():
