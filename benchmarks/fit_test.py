@@ -16,12 +16,13 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from headcount.inference.diagnostics import DRIFT_LEVEL, LEVEL, FitTest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import harness  # first: it sets one thread for everybody
 from headcount import SLD, Bags, UniformPrevalence
+from headcount.inference.diagnosis import DRIFT_LEVEL, FIT_LEVEL
+from headcount.inference.goodness_of_fit import FitTest
 from headcount.tables.covariate_bins import CovariateBins
 from headcount.text import TfIdf
 from interval_coverage import TRAINING, items
@@ -62,7 +63,7 @@ def alarmed(fit: np.ndarray, look: CovariateBins, pool, bags: Bags) -> np.ndarra
     """Columns: alarm by the scores, alarm by the scores or by the items themselves."""
     test = FitTest(look.bins_, look.widths, look.codes_)
     drift = test.p_values(test.shares(bags, look.bins(pool)), bags.sizes) < DRIFT_LEVEL
-    return np.column_stack([fit < LEVEL, (fit < LEVEL) | drift])
+    return np.column_stack([fit < FIT_LEVEL, (fit < FIT_LEVEL) | drift])
 
 
 def judged(alarm: np.ndarray, found, bags: Bags) -> np.ndarray:

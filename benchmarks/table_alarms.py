@@ -14,11 +14,11 @@ import sys
 import warnings
 
 import numpy as np
-from headcount.inference.diagnostics import LEVEL
 
 import harness  # noqa: F401  first: it sets one thread for everybody
 from headcount import PACC
 from headcount.data.groups import Grouping
+from headcount.inference.diagnosis import FIT_LEVEL
 from headcount.tables import Count, Inputs, Model
 from headcount.tables.accumulator import Accumulator
 from headcount.tables.estimation import estimate_groups
@@ -53,7 +53,7 @@ def alarms(kind: str, k: int, n: int, size: int, seed: int) -> np.ndarray:
     for _ in range(GROUPS):
         labels = rng.choice(k, size, p=rng.dirichlet(np.ones(k)))
         groups.append(scores_of(kind, labels, k, rng))
-    return estimated(q, groups).diagnosis.fit < LEVEL
+    return estimated(q, groups).diagnosis.fit < FIT_LEVEL
 
 
 def estimated(quantifier, groups: list[np.ndarray]) -> Count:

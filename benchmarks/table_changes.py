@@ -25,7 +25,7 @@ import numpy as np
 import harness  # noqa: F401  first: it sets one thread for everybody
 from headcount import PACC, SLD
 from headcount.tables import Count, changes
-from headcount.tables.estimation import join_groups
+from headcount.tables.estimation import DIAGNOSIS_ARRAYS, INTERVAL_ARRAYS, join_groups
 from headcount.tables.result import Estimates, GroupRows
 from table_alarms import estimated, scores_of
 
@@ -67,15 +67,19 @@ def trial(cell: tuple, seed: int) -> tuple[bool, bool, bool]:
 
 
 def _take(found: Count, groups: list[int]) -> Count:
-    names = ("prevalence", "low", "high", "variance")
-    old = found.interval, found.diagnosis, found.rows
-    interval = replace(old[0], **{name: getattr(old[0], name)[groups] for name in names})
-    names = ("ids", "n", "fit", "strange", "drift", "off")
-    diagnosis = replace(old[1], **{name: getattr(old[1], name)[groups] for name in names})
-    rows = GroupRows(
-        [found.groups[g] for g in groups], old[2].by, old[2].sizes[groups], old[2].worth[groups]
+    """Some of the groups, without another estimate."""
+
+    def some(record, names: tuple[str, ...]):
+        return replace(record, **{name: getattr(record, name)[groups] for name in names})
+
+    interval, diagnosis = (
+        some(found.interval, INTERVAL_ARRAYS),
+        some(found.diagnosis, DIAGNOSIS_ARRAYS),
     )
-    return replace(found, rows=rows, estimates=Estimates(interval, interval.prevalence, diagnosis))
+    draws, counting = found.estimates.draws.take(groups), found.counted[groups]
+    sizes, worth = found.sizes[groups], found.rows.worth[groups]
+    rows = GroupRows([found.groups[g] for g in groups], found.by, sizes, worth)
+    return replace(found, rows=rows, estimates=Estimates(interval, counting, diagnosis, draws))
 
 
 METHODS = {

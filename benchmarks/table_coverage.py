@@ -17,18 +17,17 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from headcount.inference.spread import Request
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import harness  # noqa: F401  first: it sets one thread for everybody
 from headcount import SLD, Bags, BayesQuantifier
-from headcount.scores.scorer import mix_views
+from headcount.data.groups import Grouping
 from headcount.tables import Inputs, Model
-from headcount.tables.accumulator import Part
-from headcount.tables.estimation import bound_part
+from headcount.tables.accumulator import Accumulator
+from headcount.tables.estimation import estimate_groups
 from headcount.tables.quality import measure_quality
-from headcount.tables.training import Training
+from headcount.tables.result import GroupRows
 from headcount.text import TfIdf
 
 FOLDER = Path(os.environ.get("HEADCOUNT_SHARED_DATA", "../shared/data"))
@@ -95,16 +94,20 @@ def measure(name: str, method: str, seed: int) -> tuple[int, list[float], np.nda
     if len(quantifier.classes_) < len(classes):
         raise SystemExit(f"{name}: a class has no labelled row")
     said = measure_quality(quantifier)
-    model = Model(quantifier, Inputs("text", ("t",)), "label", Training(quality=said))
-    views = quantifier.scorer_.views(texts[n:])
+    model = Model(quantifier, Inputs("text", ("t",)), "label")
+    scores, bins = model.score(texts[n:])
     cells, k = [], len(classes)
     for size in SIZES:
         bags = groups_of(codes[n:], k, size, rng)
         truth = bags.shares(codes[n:], k)
-        pairs = [(v, bags) for v in views]
-        numbers = np.arange(len(bags))
-        part = Part(numbers, pairs, (mix_views(views), bags), None, np.zeros((len(bags), 0)))
-        found = bound_part(model, part, bags.sizes, Request())
+        accumulator = Accumulator(model.layout)
+        accumulator.add(
+            scores[bags.indices], bins[bags.indices], np.repeat(np.arange(GROUPS), size)
+        )
+        state = accumulator.finish()
+        names = [str(g) for g in range(GROUPS)]
+        rows = GroupRows(names, Grouping(), state.rows, state.effective, state)
+        found = estimate_groups(model, rows).interval
         inside = (truth >= found.low - 1e-6) & (truth <= found.high + 1e-6)
         off, width = np.abs(found.prevalence - truth), found.high - found.low
         cells.append([inside.mean(), 100 * off.mean(), 100 * width.mean()])

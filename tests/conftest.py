@@ -8,6 +8,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from headcount.testing.quantifiers import make_items
+from tests.commands import fill_folder
 
 threadpool_limits(1)  # two test workers on two cores: more threads only get in the way
 SHARED = Path(os.environ.get("HEADCOUNT_SHARED_DATA", "../shared/data"))
@@ -42,3 +43,11 @@ def scored(request):
 def rng():
     """Random numbers that are the same in every run."""
     return np.random.default_rng(12345)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """Labelled rows, unlabelled months whose share of pos falls, and models of texts and scores."""
+    path = tmp_path_factory.mktemp("commands")
+    fill_folder(path)
+    return path

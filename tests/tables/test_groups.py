@@ -1,23 +1,24 @@
 """Groups that the rows reveal: fitted by group, each group's own labelled rows are used."""
 
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from headcount.inference.pooling import Pooling, learn_pooling
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from headcount.bags import Bags
-from headcount.inference.intervals import Interval
+from headcount.inference.draws import Draws
+from headcount.inference.random_effects import fit_random_effects
 from headcount.methods.bayes import BayesQuantifier
 from headcount.tables import fit
-from headcount.tables.formatting import training_text
 from headcount.tables.groups import even_rows, fit_evenly, learn_shift
 from headcount.tables.labelled import Labelled
-from tests.tables.test_tables import run, write
+from headcount.tables.training import training_text
+from tests.commands import run, write
 
 COMPANIES = [f"company{i}" for i in range(8)]
 SHARES = np.array(  # of bad, fair and good posts; the companies differ a lot
@@ -139,47 +140,59 @@ def test_new_groups_are_answered_by_what_the_words_say(corpus):
     found = model.estimate(str(corpus / "heap.csv"), by="company", truth="mood")
     usual = np.array(list(model.training.shares.values()))
     new = model.training.groups.new
-    told = new.middle + np.array([0.2, -0.1, -0.1])
-    share, _ = new.answer(told[None], np.full((1, 3), 1e-3), np.array([1 / 400]))
-    assert share[0, 0] > new.middle[0] + 0.06  # it is believed about groups that it has not seen
-    answer, truth = found.interval.prevalence[8], found.truth[8]
-    assert np.abs(answer - truth).mean() < np.abs(usual - truth).mean() + 0.05
+    moved = (new.mean + np.array([0.2, -0.1, -0.1]))[None]
+    draws = found.estimates.draws.take([8])
+    clear = replace(draws, estimates=moved, mean=moved, variance=np.full((1, 3), 1e-3))
+    shrunken = new.shrink(clear, np.array([False]))
+    assert shrunken.estimates[0, 0] > new.mean[0] + 0.06  # the model is believed
+    share, truth = found.interval.prevalence[8], found.truth[8]
+    assert np.abs(share - truth).mean() < np.abs(usual - truth).mean() + 0.05
     width = (found.interval.high - found.interval.low)[8]
-    assert 0.1 < width.mean() < 0.27  # 0.30 where the few rows of tried groups were held against it
+    assert 0.1 < width.mean() < 0.45
     wide = 100 * model.training.quality.by_group.width
-    said = training_text(model.training)
-    assert f"about {wide:.0f} points wide, or more: with labelled rows of more groups" in said
+    text = training_text(model.training)
+    assert f"about {wide:.0f} points wide, or more: with labelled rows of more groups" in text
     assert wide <= 100 * width.mean() + 1
 
 
-def test_pooling_weighs_by_variance():
-    """Against the formula by hand: equal variances give the mean of both answers."""
-    pooling = Pooling(np.array([0.5, 0.5]), 1.0, np.full((2, 2), 0.0025), 1000)
-    nothing = np.zeros((1, 2))
-    found = Interval(np.array(["a", "b"]), np.array([[0.5, 0.5]]), nothing, nothing, nothing, 0.95)
-    flagged = np.array([False])
-    own = np.array([[100, 0]])
-    n = 100 + 4
-    smooth = (100 + 4 * 0.5) / n
-    of_own = smooth * (1 - smooth) / 100
-    weight = 0.0025 / (0.0025 + of_own)
-    mixed = pooling.pool(found, flagged, own, np.array([1000]), "population").prevalence[0]
-    assert mixed[0] == pytest.approx(weight * 1.0 + (1 - weight) * 0.5)
-    alone = pooling.pool(found, flagged, 0 * own, np.array([1000]), "bag")
-    assert alone.prevalence[0].tolist() == [0.5, 0.5]
-    assert alone.high[0, 0] == pytest.approx(0.5 + 1.96 * 0.05, abs=0.002)
+def random_effects(estimates, truth, flagged=None):
+    """Random effects learnt from groups of 200 rows, whose draws have a variance of 0.0001."""
+    n = len(truth)
+    flagged = np.zeros(n, dtype=bool) if flagged is None else flagged
+    return fit_random_effects(estimates, np.full_like(truth, 1e-4), truth, np.full(n, 200), flagged)
 
 
-def test_a_model_that_says_nothing_of_groups_is_not_believed():
+def draws_at(estimates, variance=1e-4, size=1000):
+    """Draws with these estimates."""
+    draws = Draws.uninformative(np.array(["a", "b"]), estimates, np.full(len(estimates), size))
+    moments = {"mean": estimates, "variance": np.full_like(estimates, variance)}
+    return replace(draws, **moments, known=np.ones(len(estimates), dtype=bool))
+
+
+def test_many_labelled_rows_of_a_group_outweigh_a_poor_model():
     rng = np.random.default_rng(0)
-    truth = rng.dirichlet([8, 4], 40)
-    noise = rng.dirichlet([8, 4], 40)
-    sizes, flagged = np.full(40, 200), np.zeros(40, dtype=bool)
-    variance = np.full((40, 2), 1e-4)
-    assert learn_pooling(noise, variance, truth, sizes, flagged).slope < 0.3
-    right = learn_pooling(truth, variance, truth, sizes, flagged)
-    assert right.slope == pytest.approx(1.0, abs=0.01)
-    assert right.beyond.max() < 1e-4
+    truth = rng.dirichlet([8, 8], 40)
+    effects, _ = random_effects(rng.dirichlet([8, 8], 40), truth)
+    draws, fits = draws_at(np.array([[0.5, 0.5]] * 3)), np.zeros(3, dtype=bool)
+    own = np.array([[0, 0], [18, 2], [1800, 200]])
+    shares = effects.shrink(draws, fits, "population", own).estimates[:, 0]
+    assert shares[0] == pytest.approx(0.5, abs=0.05)
+    assert shares[0] < shares[1] < shares[2]
+    assert shares[2] == pytest.approx(0.9, abs=0.01)
+
+
+def test_a_model_that_tells_nothing_of_groups_is_not_believed():
+    rng = np.random.default_rng(0)
+    truth, noise = rng.dirichlet([8, 4], 40), rng.dirichlet([8, 4], 40)
+    far, fits = draws_at(np.array([[0.9, 0.1]])), np.array([False])
+    useless, left_out = random_effects(noise, truth)
+    mean = truth.mean(axis=0)
+    assert useless.shrink(far, fits).estimates[0, 0] < mean[0] + 0.35 * (0.9 - mean[0])
+    assert np.abs(left_out - truth).mean() < np.abs(noise - truth).mean()
+    right, left_out = random_effects(truth, truth)
+    assert right.shrink(far, fits).estimates[0, 0] == pytest.approx(0.9, abs=0.02)
+    assert np.abs(left_out - truth).mean() < 0.01
+    assert right.excess_error.max() < 0.1 * useless.excess_error[0].min()
     off = np.where(np.arange(40) % 2 == 0, 0.1, 0.0)[:, None] * [1, -1]
-    apart = learn_pooling(truth + off, variance, truth, sizes, off[:, 0] != 0)
-    assert apart.beyond[1].min() > 2 * apart.beyond[0].max()
+    apart, _ = random_effects(truth + off, truth, off[:, 0] != 0)
+    assert apart.excess_error[1].min() > 2 * apart.excess_error[0].max()

@@ -10,10 +10,10 @@ import pytest
 
 from headcount import tables
 from headcount.exceptions import InputError
-from headcount.tables.charts import scale_top, time_chart
+from headcount.inference.draws import Draws
+from headcount.tables.charts import Series, percent, scale_top, time_chart
 from headcount.tables.report_data import change_sentence, gather_report
 from headcount.tables.result import Estimates, GroupRows
-from headcount.tables.series import Series, percent
 from headcount.tables.training import QualityReport
 from headcount.tables.trust import judge_trust, list_warnings
 
@@ -166,7 +166,11 @@ def big(two, n):
                     drift=np.full(n, np.nan), off=np.zeros((n, 2)))  # fmt: skip
     sizes = two.sizes[pick]
     rows = GroupRows(by.names(), by, sizes, sizes.astype(float))
-    return replace(two, rows=rows, estimates=Estimates(interval, interval.prevalence, quiet))
+    moments = interval.prevalence, interval.prevalence, interval.variance
+    known, keys = np.ones(n, dtype=bool), np.arange(n, dtype=np.uint64)
+    draws = Draws(interval.classes, *moments, sizes.astype(float), np.zeros((n, 2)), keys, known)
+    estimates = Estimates(interval, interval.prevalence, quiet, draws)
+    return replace(two, rows=rows, estimates=estimates)
 
 
 def flagged(shares, diagnosis):

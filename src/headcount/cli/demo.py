@@ -51,8 +51,8 @@ from headcount.study import run as run_study
 from headcount.tables import Count, fit
 from headcount.tables.charts import asset, chart_key, scale_top, time_chart
 from headcount.tables.example import write_example
-from headcount.tables.formatting import shares_text
 from headcount.tables.report_data import gather_report
+from headcount.tables.result import shares_text
 
 DATASETS: dict[str, Callable[..., Any]] = {
     "breast-cancer (2 classes)": load_breast_cancer,

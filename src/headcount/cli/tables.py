@@ -176,7 +176,7 @@ def estimate(
         write_frame(frame, output)
         typer.echo(f"Wrote {output}", err=True)
     elif show == "table":
-        from headcount.tables.formatting import shares_text
+        from headcount.tables.result import shares_text
 
         typer.echo(shares_text(frame, level))
     else:
@@ -235,7 +235,7 @@ def monitor(
     """Tell which groups changed beyond chance since a reference; exit code 1 if any did."""
     from headcount.tables import first_group
     from headcount.tables.estimation import FIT_LEVEL
-    from headcount.tables.formatting import changes_text
+    from headcount.tables.result import changes_text
 
     fails = _columns(fail_on) or []
     for name in fails:
@@ -310,7 +310,7 @@ def _columns(text: str | None) -> list[str] | None:
 
 def _praise(model: Model) -> None:
     """What was learnt, and how good it is on bags that it had not seen."""
-    from headcount.tables.formatting import training_text
+    from headcount.tables.training import training_text
 
     quality = model.training.quality
     if quality is not None and quality.is_bad:

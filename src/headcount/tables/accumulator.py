@@ -33,12 +33,7 @@ class ScoreLayout:
         return int(self.held.shape[1])
 
     def views(self, scores: Floats) -> list[Floats]:
-        """Scores by each fold, by one of these for each item, and by the whole classifier.
-
-        Parameters
-        ----------
-        scores : array of shape (n, folds and whole, k)
-        """
+        """Scores by each fold, by one of these for each item, and by the whole classifier."""
         folds = [scores[:, v] for v in range(self.n_folds)]
         mixed = [mix_views(folds)] if self.n_folds > 1 else []
         return [*folds, *mixed, *([scores[:, -1]] if self.has_whole else [])]
@@ -112,12 +107,7 @@ class GroupScores:
             yield self.layout.part(groups, points, bins)
 
     def joined(self, owner: Ints) -> tuple[Part, Floats]:
-        """Unions of groups, and the effective number of rows of each.
-
-        Parameters
-        ----------
-        owner : for each group, the number of the union that it belongs to
-        """
+        """Unions of groups by the number of each group's, and their effective sizes."""
         sketches = self.layout.sketches()
         for part in self.parts():
             for sketch, (scores, bags) in zip(sketches, part.views, strict=True):

@@ -41,37 +41,31 @@ UNTESTED_FROM = 2000  # small groups; they are not tested then, since the test h
 def estimate_groups(
     model: FittedModel, rows: GroupRows, level: float = 0.95, target: str = "bag"
 ) -> Estimates:
-    """Shares of groups with intervals, shares by counting, and a diagnosis of each group.
-
-    Parameters
-    ----------
-    target : {'bag', 'population'}
-        Shares among these very rows, or in the population that they were drawn from.
-    """
+    """Shares of groups with intervals, shares by counting, and a diagnosis of each group."""
     assert rows.scores is not None
     info = model.groups_by(rows.by)
     parts, groups = [], []
     for part, sizes, drawn in draw_groups(model, rows.scores):
         names = [rows.names[g] for g in part.groups]
+        counts = count_votes(part)
         diagnosis = _resized(info, _diagnose(model, part, sizes), names)
-        draws = _adjusted(info, drawn, diagnosis, names, target)
-        # Values of small groups are needed for their intervals alone.
-        interval = draws.interval(level)
-        parts.append(Estimates(interval, count_votes(part), diagnosis, draws.smooth()))
-        groups.append(part.groups)
+        for chosen, draws in _adjusted(info, drawn, diagnosis, names, target):
+            # Values of small groups are needed for their intervals alone.
+            interval, own = draws.interval(level), _taken(diagnosis, chosen)
+            parts.append(Estimates(interval, counts[chosen], own, draws.smooth()))
+            groups.append(part.groups[chosen])
     return join_estimates(parts, groups)
 
 
 def draw_groups(model: FittedModel, scores: GroupScores) -> Iterator[tuple[Part, Ints, Draws]]:
     """Groups that are all small, or all large, with their effective sizes and draws."""
     quantifier, settings = model.quantifier, DrawSettings()
-    exact = _small_groups(model)
-    prior = None
-    if exact is not None:
-        small = [p for p, sizes in _parts(scores) if _is_small(p, sizes)]
-        prior = exact.learn_prior([part.mixed for part in small]) if small else None
+    exact, prior = _small_groups(model), None
     for part, sizes in _parts(scores):
-        if exact is not None and prior is not None and _is_small(part, sizes):
+        if exact is not None and _is_small(part, sizes):
+            prior = prior or exact.learn_prior(
+                p.mixed for p, n in _parts(scores) if _is_small(p, n)
+            )
             yield part, sizes, exact.posterior(*part.mixed, prior)
             continue
         draws = quantifier.draw(part.folds, sizes, settings)
@@ -114,12 +108,8 @@ def of_population(shares: GroupShares) -> GroupShares:
 def join_groups(shares: GroupShares, owner: Ints) -> Interval:
     """Shares of unions of groups, with intervals.
 
-    The rows of a union are estimated together, as one group. Where groups are shrunken, draws of
-    the groups are averaged.
-
-    Parameters
-    ----------
-    owner : for each group, the number of the union that it belongs to
+    `owner` is the number of the union that each group belongs to. The rows of a union are estimated
+    together, as one group. Where groups are shrunken, draws of the groups are averaged.
     """
     return draw_unions(shares, owner).interval(shares.interval.level)
 
@@ -143,11 +133,7 @@ def draw_unions(shares: GroupShares, owner: Ints) -> Draws:
 def change_p_values(shares: GroupShares, weight: Floats) -> Floats:
     """P-values of each group's difference from a weighted mean of groups, after Holm's correction.
 
-    Groups in the mean and groups of few rows are not tested: their p-values are 1.
-
-    Parameters
-    ----------
-    weight : of each group in the mean, 0 for the others
+    Groups in the mean, whose `weight` is not 0, and groups of few rows have p-values of 1.
     """
     variance = shares.estimates.draws.changes(weight)[1]
     change = shares.interval.prevalence - weight @ shares.interval.prevalence
@@ -175,16 +161,9 @@ def try_groups(fitted: Any, views: Sequence[View]) -> Estimates:
 def learn_group_errors(
     estimates: Estimates, truth: Floats, sizes: Ints
 ) -> tuple[RandomEffects, Floats]:
-    """How groups vary and how far off a model is for them, from groups with known shares.
-
-    Returns
-    -------
-    RandomEffects
-    array
-        Estimate of each group that is learnt from the others.
-    """
+    """How groups vary and how far off a model is for them; estimates learnt from the others."""
     draws, poor_fit = estimates.draws, estimates.diagnosis.fit < FIT_LEVEL
-    return fit_random_effects(draws.mean, draws.variance, truth, sizes, poor_fit)
+    return fit_random_effects(draws.estimates, draws.variance, truth, sizes, poor_fit)
 
 
 def count_votes(part: Part) -> Floats:
@@ -235,23 +214,28 @@ def _diagnose(model: FittedModel, part: Part, sizes: Ints) -> Diagnosis:
 
 def _adjusted(
     info: GroupInfo | None, draws: Draws, diagnosis: Diagnosis, names: list[str], target: str
-) -> Draws:
-    """Draws that allow for misfits, or for the errors of the model for groups."""
+) -> Iterator[tuple[Ints, Draws]]:
+    """Numbers of some groups, and draws that allow for misfits or for the model's errors."""
     if info is None:
-        if diagnosis.off.any():
-            draws = draws.inflated(np.broadcast_to(diagnosis.off, draws.mean.shape))
-        return draws.population() if target == "population" else draws
+        flagged = diagnosis.off.any(axis=1)
+        for groups in filter(len, (np.flatnonzero(~flagged), np.flatnonzero(flagged))):
+            some, off = draws.take(groups), diagnosis.off[groups]
+            some = some.inflated(np.broadcast_to(off, some.mean.shape)) if off.any() else some
+            yield groups, some.population() if target == "population" else some
+        return
     poor_fit = np.asarray(diagnosis.fit < FIT_LEVEL)
     own = info.labelled_rows(names)
     has_rows = own.sum(axis=1) > 0
-    shrunken, order = [], []
     for effects, chosen in ((info.known, has_rows), (info.new, ~has_rows)):
         groups = np.flatnonzero(chosen)
         if len(groups):
-            part = draws.take(groups)
-            shrunken.append(effects.shrink(part, poor_fit[groups], target, own[groups]))
-            order.append(groups)
-    return Draws.concatenate(shrunken).take(np.argsort(np.concatenate(order)))
+            some = draws.take(groups)
+            yield groups, effects.shrink(some, poor_fit[groups], target, own[groups])
+
+
+def _taken(diagnosis: Diagnosis, groups: Ints) -> Diagnosis:
+    arrays: dict[str, Any] = {name: getattr(diagnosis, name)[groups] for name in DIAGNOSIS_ARRAYS}
+    return replace(diagnosis, **arrays)
 
 
 def _resized(info: GroupInfo | None, diagnosis: Diagnosis, names: list[str]) -> Diagnosis:

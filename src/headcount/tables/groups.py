@@ -93,13 +93,7 @@ def even_rows(train: Ints, codes: Ints, own: Ints) -> Ints:
 
 
 def validate_groups(quantifier: Any, rows: Labelled) -> tuple[GroupInfo, GroupQuality]:
-    """Errors of a model for labelled groups, and for groups that were left out of training.
-
-    Parameters
-    ----------
-    quantifier : fitted to the rows
-    rows : labelled, with groups
-    """
+    """Errors of a model for labelled groups, and for groups that were left out of training."""
     scorer = quantifier.scorer_
     names, own = np.unique(np.asarray(rows.groups), return_inverse=True)
     counts = np.zeros((len(names), len(scorer.classes)), dtype=np.int64)
@@ -146,13 +140,7 @@ class _Validation:
     fold: Ints  # of each group, which is estimated by what is learnt from the other folds
 
     def run(self, *, by_items: bool) -> Estimates:
-        """Estimates of the groups.
-
-        Parameters
-        ----------
-        by_items : whether the classifiers have seen no row of the group; otherwise held-out scores
-            by classifiers that have seen other rows of it are used
-        """
+        """Estimates of groups by held-out scores, or by classifiers that saw none of their rows."""
         fit = self._by_items if by_items else self._by_scores
         parts, places = [], []
         for fold in np.unique(self.fold[self.large]):

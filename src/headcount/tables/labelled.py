@@ -96,13 +96,9 @@ def without_copies(rows: Labelled, notify: Notify) -> Labelled:
 def without_rare(
     rows: Labelled, label: str, min_rows: int | None, rare: str, notify: Notify
 ) -> tuple[Labelled, RareClasses | None]:
-    """Rows of classes that have enough of them, and the classes that were joined or dropped.
+    """Rows of classes that have `min_rows` of them, and the classes that were joined or dropped.
 
-    Parameters
-    ----------
-    min_rows : int or None
-        Rows that a class must have. None rejects classes of fewer than five.
-    rare : {'join', 'drop'}
+    Without `min_rows`, classes of fewer than five rows are rejected.
     """
     classes, counts = np.unique(rows.labels, return_counts=True)
     too_few = counts < max(min_rows or 0, MIN_CLASS_ROWS)

@@ -29,11 +29,10 @@ from headcount.tables.groups import (
     split_by_group,
     validate_groups,
 )
-from headcount.tables.inputs import BOTH, Inputs
+from headcount.tables.inputs import BOTH, Inputs, orient
 from headcount.tables.labelled import Labelled, read_labelled, without_copies, without_rare
 from headcount.tables.model import FittedModel
 from headcount.tables.notes import Note, Notify
-from headcount.tables.orientation import orient
 from headcount.tables.quality import measure_quality
 from headcount.tables.reading import TableScan
 from headcount.tables.settings import FitSettings, ReadSettings
@@ -45,25 +44,12 @@ def learn(
     inputs: Inputs,
     label: str,
     *,
-    by: str | None = None,
-    settings: FitSettings | None = None,
-    reading: ReadSettings | None = None,
-    notify: Notify = lambda _: None,
+    by: str | None,
+    settings: FitSettings,
+    reading: ReadSettings,
+    notify: Notify,
 ) -> FittedModel:
-    """Fit a model to labelled tables.
-
-    Parameters
-    ----------
-    sources : tables of labelled rows
-    inputs : columns that items are made of
-    label : column of labels
-    by : str, optional
-        Column, or period and column of dates, whose groups will be asked about: whole groups are
-        left out when the model is validated, and the labelled rows of a group are used for it.
-    settings, reading : how to fit, and how to read the tables
-    notify : function that is called with each note
-    """
-    settings, reading = settings or FitSettings(), reading or ReadSettings()
+    """Fit a model to labelled tables; parameters are those of `headcount.tables.fit`."""
     grouping = Grouping.parse(by, reading.date_format, reading.time_zone)
     auto = _auto(settings, periods=grouping.period is not None)
     _check_columns(grouping, label, inputs)

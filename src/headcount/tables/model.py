@@ -19,10 +19,9 @@ from headcount.methods.scored import ScoreQuantifier
 from headcount.scores.scorer import Scorer
 from headcount.tables.accumulator import ScoreLayout
 from headcount.tables.covariate_bins import CovariateBins
-from headcount.tables.formatting import training_text
 from headcount.tables.inputs import Inputs
 from headcount.tables.notes import Note
-from headcount.tables.training import GroupInfo, Training
+from headcount.tables.training import GroupInfo, Training, training_text
 
 FILE_FORMAT = 2  # version of what a model file says of tables; 2: typed, with covariate bins
 BINS = "covariate_bins"  # name of the bins in the file

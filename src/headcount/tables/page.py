@@ -12,15 +12,17 @@ import numpy as np
 from headcount._core.files import write_text
 from headcount.report.page import frame_table, page
 from headcount.tables.charts import (
+    Series,
     asset,
     bar_chart,
+    between,
     chart_key,
     histogram,
+    percent,
     scale_top,
     time_chart,
 )
 from headcount.tables.estimation import FIT_LEVEL
-from headcount.tables.formatting import training_text
 from headcount.tables.report_data import (
     ReportData,
     change_sentence,
@@ -28,8 +30,8 @@ from headcount.tables.report_data import (
     most_different,
     spoken,
 )
-from headcount.tables.result import GroupShares
-from headcount.tables.series import Series, between, percent
+from headcount.tables.result import GroupShares, listed
+from headcount.tables.training import training_text
 from headcount.tables.trust import judge_trust, list_warnings
 
 FIRST_CLASSES = 4  # cards that fit on the first screen (layout)
@@ -195,11 +197,10 @@ def _warnings(data: ReportData) -> str:
     total = len(data.groups)
     items = []
     for flag, text, groups in list_warnings(data):
-        some = ", ".join(groups[:6]) + (f" and {len(groups) - 6:,} more" if len(groups) > 6 else "")
         where = f"{len(groups):,} of {data.count_groups(total)}" if total > 1 else "These rows"
         if flag == "misfit" and total >= 20:
             text += f" (about {FIT_LEVEL * total:,.0f} would carry this by chance)"
-        names = f" <span class=note>({escape(some)})</span>" if total > 1 else ""
+        names = f" <span class=note>({escape(listed(groups))})</span>" if total > 1 else ""
         items.append(f"<li><b>{where}</b>: {escape(text)} [{escape(flag)}]{names}</li>")
     # That a column could be compared is for whoever types the command.
     notes = [note for note in data.shares.notes if note.kind != "truth is there"]

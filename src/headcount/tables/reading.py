@@ -26,27 +26,16 @@ Batch = tuple[Source, pa.RecordBatch]
 class TableScan:
     """Batches of tables with some columns; each source is opened once.
 
-    Parameters
-    ----------
-    sources : tables
-    columns : names of the columns and how to read them, as in `batches`
-    grouping : how rows are grouped; the format of its dates is known before the first batch
-    inputs : columns of a model, which must be in every table
-    settings : ReadSettings
-
-    Attributes
-    ----------
-    reading : what was doubtful about the files
-    header : all columns of the first table
+    The format of the dates of `grouping` is known before the first batch.
     """
 
     sources: Sequence[Source]
-    columns: dict[str, str]
+    columns: dict[str, str]  # how to read each column, as in `batches`
     grouping: Grouping
     settings: ReadSettings
-    inputs: Sequence[str] = ()
-    reading: Reading = field(default_factory=Reading)
-    header: list[str] = field(default_factory=list)
+    inputs: Sequence[str] = ()  # columns of a model, which must be in every table
+    reading: Reading = field(default_factory=Reading)  # what was doubtful about the files
+    header: list[str] = field(default_factory=list)  # all columns of the first table
 
     def __post_init__(self) -> None:
         if self.grouping.column is not None:
@@ -81,9 +70,7 @@ def look_ahead(
 ) -> Iterator[Batch]:
     """The same batches, the first of them after it is known whether days or months come first.
 
-    Parameters
-    ----------
-    memory : bytes of batches that are kept in memory while looking; more go to a temporary file
+    More than `memory` bytes of batches go to a temporary file while looking.
     """
     queue = _Queue(memory)
     for batch in stream:

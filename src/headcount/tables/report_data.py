@@ -12,6 +12,7 @@ from headcount._core.types import Bools, Floats, Ints
 from headcount.data.groups import MISSING, UNREADABLE
 from headcount.exceptions import InputError, choose
 from headcount.tables.changes import first_group
+from headcount.tables.charts import CHART_POINTS, Series, between, percent, run_starts, runs_of
 from headcount.tables.estimation import (
     SMALL_BAG,
     Interval,
@@ -22,7 +23,6 @@ from headcount.tables.estimation import (
     of_population,
 )
 from headcount.tables.result import GroupShares
-from headcount.tables.series import CHART_POINTS, Series, between, percent, run_starts, runs_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +84,11 @@ class ReportData:
             return series
         # Small groups are not small together.
         few = np.array([own <= {"few"} for own in self.flags], dtype=bool)
-        thin = replace(series, flagged=series.flagged & ~few).thinned()
         union, changed = self.averages
-        rows = np.arange(CHART_POINTS)
-        share, low, high = self._bounds(union, rows, which)
-        if not isinstance(which, list):
-            thin = replace(thin, changed=changed[rows, which])
-        return replace(thin, share=share, low=low, high=high)
+        bounds = self._bounds(union, np.arange(CHART_POINTS), which)
+        marks = np.zeros(CHART_POINTS, dtype=bool)
+        marks = marks if isinstance(which, list) else changed[:CHART_POINTS, which]
+        return replace(series, flagged=series.flagged & ~few).thinned(*bounds, marks)
 
     def whole_series(self, which: int | list[int]) -> Series:
         """Shares of one class, or of some together, in every group of the chart."""

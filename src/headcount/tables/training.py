@@ -1,4 +1,4 @@
-"""Records of the training of a model: what was learnt from, by what, and how good it is."""
+"""Records of the training of a model, as text too: what was learnt, by what, and how good it is."""
 
 from __future__ import annotations
 
@@ -86,3 +86,69 @@ class Training:
     rare: RareClasses | None = None
     quality: QualityReport | None = None
     groups: GroupInfo | None = None
+
+
+def training_text(training: Training) -> str:
+    """What was learnt, how good it is on held-out bags, and by which method."""
+    shares = ", ".join(f"{c} {p:.1%}" for c, p in training.shares.items())
+    lines = [f"Learnt from {training.rows:,} labelled rows: {shares}."]
+    quality = training.quality
+    if quality is None:
+        lines.append("Too few labelled rows to check it: 10 of every class are needed.")
+    else:
+        lines.append(
+            f"Checked on {quality.bags} bags of {quality.size} rows that it had not seen, with "
+            f"shares {quality.shares}: off by {100 * quality.error:.1f} points on average, plain "
+            f"counting by {100 * quality.counting:.1f}; {_coverage(quality)}"
+        )
+        lines += [_group_quality(quality.by_group)] if quality.by_group else []
+    if training.choice is not None:
+        lines.append(choice_text(training.choice))
+    elif training.method:
+        lines.append(f"Method: {training.method}.")
+    return "\n".join(lines)
+
+
+def _coverage(quality: QualityReport) -> str:
+    """Coverage of the intervals, and whether they were widened."""
+    if quality.scale < 1.05:
+        return f"the 95 % intervals held {quality.coverage:.0%} of the shares."
+    return (
+        f"the 95 % intervals held {quality.plain:.0%} of the shares, so this model's are "
+        f"{quality.scale:.2g} times as wide, and those held {quality.coverage:.0%}."
+    )
+
+
+def _group_quality(quality: GroupQuality) -> str:
+    """Errors on held-out groups, and the width of the intervals of others."""
+    few = quality.groups < 10
+    more = ": with labelled rows of more groups they would be narrower" if few else ""
+    return (
+        f"On {quality.groups} groups that it had not seen: off by {100 * quality.error:.1f} points "
+        f"(plain counting by {100 * quality.counting:.1f}, the usual shares by "
+        f"{100 * quality.constant:.1f}); groups with labelled rows of their own are answered by "
+        "these, too, and the intervals of groups without any are about "
+        f"{100 * quality.width:.0f} points wide, or more{more}."
+    )
+
+
+def choice_text(choice: Choice) -> str:
+    """Which method was chosen, and the next best ones."""
+    scale, unit = (100, " points") if choice.measure == "ae" else (1, f" by {choice.measure}")
+    others = [f"{_candidate(name)} ({scale * error:.2f})" for name, error in choice.others]
+    bags = {
+        "groups": f"groups of about {choice.size} rows that they had not seen",
+        "periods": f"periods of about {choice.size} rows that came after what they had seen",
+        "too few groups": (f"bags of {choice.size} held-out rows, since no group can be left out"),
+    }.get(choice.bags, f"bags of {choice.size} held-out rows")
+    text = (
+        f"Method: {_candidate(choice.method)}, {scale * choice.error:.2f}{unit} off on average "
+        f"when methods were compared on {choice.n_bags:,} {bags}"
+    )
+    return f"{text}; next came {'; '.join(others)}." if others else f"{text}."
+
+
+def _candidate(name: str) -> str:
+    """A candidate such as ``SLD, bcts`` in words."""
+    method, comma, calibrator = name.partition(", ")
+    return f"{method} with {calibrator}" if comma else method

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from headcount._core.types import Floats, Ints
+from headcount.tables.charts import CHART_POINTS
 from headcount.tables.estimation import FIT_LEVEL, SMALL_BAG
 from headcount.tables.report_data import ReportData, spoken
-from headcount.tables.series import CHART_POINTS
 from headcount.tables.training import QualityReport
 
 FLAGS = ("misfit", "strange", "weak", "drift", "few", "nodate")  # the worst first
