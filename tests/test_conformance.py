@@ -9,7 +9,7 @@ from headcount.measures import DEFINITIONS
 from headcount.methods.registry import named_methods
 from headcount.methods.solvers import SmoothedEM, StableEM
 from headcount.scores.calibrators import CALIBRATORS
-from headcount.selection.candidates import without_calibration
+from headcount.methods.base import without_calibration
 from headcount.testing import (
     QUANTIFIER_CHECKS,
     check_measure,

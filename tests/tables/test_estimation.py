@@ -237,7 +237,7 @@ def test_flags_have_a_size_and_share_a_line():
 @pytest.mark.parametrize(("k", "n_groups", "size"), [(2, 100, 10), (2, 30, 200), (3, 60, 10)])
 def test_all_rows_together_have_an_interval_that_covers_and_is_narrow(k, n_groups, size):
     covered, widths = [], []
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng([seed, k, size])
         q = fitted(SLD(calibrator="bcts"), k, 400, rng)
         shares = rng.dirichlet(np.r_[6.0, np.full(k - 1, 2.0)], size=n_groups)

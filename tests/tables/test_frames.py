@@ -96,7 +96,7 @@ def test_frames_with_odd_cells(made):
     odd = heap.astype(object)
     odd.loc[0, "review"], odd.loc[1, "review"], odd.loc[2, "review"] = 7, None, float("nan")
     found = model.estimate(odd)
-    assert found.left_out == 2 and found.sizes.tolist() == [598]
+    assert found.rows.left_out == 2 and found.sizes.tolist() == [598]
     with pytest.raises(InputError, match="expected a data frame"):
         model.estimate(7)
     with pytest.raises(InputError, match="the data frame cannot be read"):

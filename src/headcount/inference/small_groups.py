@@ -36,7 +36,7 @@ from headcount.scores.scorer import Scorer, View
 N_CALIBRATORS = 5  # bootstrap replicates of the labelled items
 DRAWS_PER_CALIBRATOR = 60  # of each group
 PRIOR_GROUPS = 400  # distinct groups that a prior is learnt from: weights have errors under 0.025
-EM_ROUNDS = 8
+EM_ROUNDS = 30  # single rows need about twenty until the mean changes by less than 0.01
 FLAT_PRIOR_GROUPS = 3.0  # groups that the initial weights count for
 LABELLED_PRIOR_ITEMS = 10.0  # items that the labelled prevalences count for in the mean
 MAX_ITEMS = 10  # of a group that count in the mean

@@ -38,8 +38,6 @@ class Tags:
     remembers : bool
         Whether it memorises the items that it learnt from, so that its errors on them are too
         small; the width of its intervals is then always calibrated.
-    bends : bool
-        Whether it fits a curve for each class to the scores.
     joins_folds : bool
         Whether it uses the scores of all folds together, not one fold at a time.
     own_calibration : bool
@@ -52,7 +50,6 @@ class Tags:
     held_out: bool = True
     corrects: bool = True
     remembers: bool = False
-    bends: bool = False
     joins_folds: bool = False
     own_calibration: bool = False
     ignores_items: bool = False

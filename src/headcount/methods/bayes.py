@@ -133,7 +133,7 @@ class BayesQuantifier(ScoreQuantifier):
     def method_tags(self) -> Tags:
         """Calibration is per replicate; histograms and kernels memorise items."""
         remembers = self.likelihood != "posteriors"
-        return Tags(own_calibration=True, remembers=remembers, bends=self.calibrator == "curves")
+        return Tags(own_calibration=True, remembers=remembers)
 
     def check_params(self) -> None:
         """Validate parameters."""
