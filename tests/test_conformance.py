@@ -6,10 +6,10 @@ import pytest
 
 import headcount
 from headcount.measures import DEFINITIONS
+from headcount.methods.base import without_calibration
 from headcount.methods.registry import named_methods
 from headcount.methods.solvers import SmoothedEM, StableEM
 from headcount.scores.calibrators import CALIBRATORS
-from headcount.methods.base import without_calibration
 from headcount.testing import (
     QUANTIFIER_CHECKS,
     check_measure,
