@@ -32,6 +32,9 @@ from headcount.kernels.simplex import clip_and_normalise
 NUMBERS_PER_BATCH = 1 << 22  # values of draws held in memory at once: 32 MB
 POSTERIOR_COUNT = 1.0  # items: the flat prior Beta(1, 1) on a population's prevalence
 
+# Arrays with one row per bag.
+BAG_ARRAYS = ("estimates", "mean", "variance", "sizes", "labelled_share", "keys", "known")
+
 
 @dataclass(frozen=True, eq=False)
 class Draws:
@@ -105,7 +108,7 @@ class Draws:
         k = len(classes)
         n = len(estimates)
         rng = np.random.default_rng(0)
-        flat = np.tile(rng.dirichlet(np.ones(k), size=(1, 300)), (n, 1, 1))
+        flat = np.broadcast_to(rng.dirichlet(np.ones(k), size=300), (n, 300, k))  # no copies
         drawn = cls.of_values(classes, estimates, flat, sizes)
         return replace(drawn, known=np.zeros(n, dtype=bool))
 
@@ -144,8 +147,7 @@ class Draws:
 
     def take(self, bags: Any) -> Draws:
         """Draws of some of the bags, by their numbers, a slice or a mask."""
-        names = ("estimates", "mean", "variance", "sizes", "labelled_share", "keys", "known")
-        parts: dict[str, Any] = {name: getattr(self, name)[bags] for name in names}
+        parts: dict[str, Any] = {name: getattr(self, name)[bags] for name in BAG_ARRAYS}
         return replace(self, **parts, values=None if self.values is None else self.values[bags])
 
     @classmethod
@@ -156,8 +158,9 @@ class Draws:
         """
         if len(parts) == 1:
             return parts[0]
-        names = ("estimates", "mean", "variance", "sizes", "labelled_share", "keys", "known")
-        joined: dict[str, Any] = {n: np.concatenate([getattr(p, n) for p in parts]) for n in names}
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in BAG_ARRAYS
+        }
         given = [p.values for p in parts if p.values is not None]
         values = np.concatenate(given) if len(given) == len(parts) else None
         first = next((p for p in parts if p.labelled is not None), parts[0])
